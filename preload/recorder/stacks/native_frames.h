@@ -1,0 +1,12 @@
+#pragma once
+// Native frames of the calling thread, by libunwind opened with RTLD_LOCAL (as an ordinary dependency it
+// would take over the process's C++ exceptions). Missing at run time means Python frames only.
+
+namespace vramtrace::stacks {
+
+inline constexpr int kMaxNativeFrames = 64;
+
+// Fills `pcs` with return addresses, innermost first, own frames skipped; returns how many.
+int CaptureNativeFrames(void** pcs, int capacity) noexcept;
+
+}  // namespace vramtrace::stacks
