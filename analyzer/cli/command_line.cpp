@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "analyzer/cli/subcommand.h"
+
+namespace vramtrace::cli {
+
+#define VRAMTRACE_SUBCOMMAND(make) std::unique_ptr<Subcommand> make();
+#include "analyzer/cli/subcommands.def"
+#undef VRAMTRACE_SUBCOMMAND
+
+std::vector<std::unique_ptr<Subcommand>> MakeSubcommands() {
+  std::vector<std::unique_ptr<Subcommand>> commands;
+#define VRAMTRACE_SUBCOMMAND(make) commands.push_back(make());
+#include "analyzer/cli/subcommands.def"
+#undef VRAMTRACE_SUBCOMMAND
+  return commands;
+}
+
+namespace {
+
+// CLI11's own codes are many; ours are the four of ExitCode. Help and version are not errors.
+int ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
+  const int code = app.exit(error);
+  return code == 0 ? kDone : kUsage;
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, const char* const* argv) {
+  CLI::App app("What fills the memory of a GPU, from bytes that were recorded.", "vramtrace");
+  app.set_version_flag("--version", std::string("vramtrace ") + VRAMTRACE_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+
+  const std::vector<std::unique_ptr<Subcommand>> commands = MakeSubcommands();
+  int code = kDone;
+  for (const auto& command : commands) {
+    CLI::App* sub = app.add_subcommand(std::string(command->Name()), std::string(command->Summary()));
+    sub->footer(fmt::format("Example:\n  {}", command->Example()));
+    command->AddOptions(*sub);
+    sub->callback([&code, run = command.get()] { code = run->Run(); });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return ReportParseError(app, error);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "vramtrace: {}\n", error.what());
+    return kBadInput;
+  }
+  return code;
+}
+
+}  // namespace vramtrace::cli
