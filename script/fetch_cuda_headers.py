@@ -81,9 +81,7 @@ class RemoteFile(io.RawIOBase):
         if self.position >= self.size:
             return 0
         last = min(self.size, self.position + len(buffer)) - 1
-        request = urllib.request.Request(
-            self.url, headers={"Range": f"bytes={self.position}-{last}"}
-        )
+        request = urllib.request.Request(self.url, headers={"Range": f"bytes={self.position}-{last}"})
         with urllib.request.urlopen(request, timeout=60) as answer:
             if answer.status != 206:
                 raise RangeNotSupported(self.url)
