@@ -1,0 +1,1 @@
+"""What script/test runs."""

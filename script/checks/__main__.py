@@ -1,0 +1,128 @@
+"""Runs the stages of script/test and prints the count."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from script.checks import builds, formatting, hygiene, installation, tidy
+from script.checks.outcome import Outcome, State
+from script.checks.process import LOGS, say
+
+FUZZ_SECONDS = 20
+DETAIL_LINES = 40
+
+
+@dataclass(frozen=True)
+class Stage:
+    name: str
+    what: str
+    run: Callable[[], list[Outcome]]
+    needs: tuple[str, ...] = ()
+
+
+def lint() -> list[Outcome]:
+    return [*formatting.check_formatting(), *hygiene.check_hygiene(), *tidy.check_tidy()]
+
+
+def sanitized(preset: str, kinds: tuple[str, ...]) -> Callable[[], list[Outcome]]:
+    def run() -> list[Outcome]:
+        outcome = builds.build(preset)
+        if outcome.state is State.FAILED:
+            return [outcome]
+        return [outcome, *(result for kind in kinds for result in builds.ctest(preset, kind))]
+
+    return run
+
+
+def preload_tests() -> list[Outcome]:
+    return [*builds.ctest("release", "preload"), *builds.pytest("tests/preload")]
+
+
+def training_tests() -> list[Outcome]:
+    return builds.pytest("tests/training")
+
+
+STAGES = (
+    Stage("build", "the release build", lambda: [builds.build("release")]),
+    Stage("unit", "unit tests", lambda: builds.ctest("release", "unit"), ("build",)),
+    Stage("golden", "reports compared with kept ones", lambda: builds.ctest("release", "golden"), ("build",)),
+    Stage("preload", "native and Python programs under the preload", preload_tests, ("build",)),
+    Stage("training", "real PyTorch, its counters the referee", training_tests, ("build",)),
+    Stage("install", "cmake --install and a run from there", installation.check_installation, ("build",)),
+    Stage("lint", "formats, clang-tidy, repository", lint, ("build",)),
+    Stage("asan", "with address and undefined sanitizers", sanitized("asan", ("unit", "golden", "fuzz"))),
+    Stage("fuzz", f"{FUZZ_SECONDS} s of every fuzzer", lambda: builds.fuzz(FUZZ_SECONDS), ("asan",)),
+    Stage("tsan", "unit tests with the thread sanitizer", sanitized("tsan", ("unit",))),
+)  # fmt: skip
+
+
+def selected(names: list[str]) -> list[Stage]:
+    """In their own order, with what they need."""
+    known = {stage.name: stage for stage in STAGES}
+    wanted = set(names or known)
+    for name in list(wanted):
+        wanted.update(known[name].needs)
+    return [stage for stage in STAGES if stage.name in wanted]
+
+
+def show_failures(outcomes: list[Outcome]) -> None:
+    for outcome in outcomes:
+        if outcome.state is State.FAILED:
+            print(f"\nFAILED {outcome.name}")
+            lines = outcome.detail.strip().splitlines()
+            print("\n".join(f"    {line}" for line in lines[-DETAIL_LINES:]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="script/test", description=__doc__)
+    parser.add_argument("stage", nargs="*", help="a name of --list; all when none is given")
+    parser.add_argument("--list", action="store_true", help="print the stages")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(f"{stage.name:10} {stage.what}" for stage in STAGES))
+        return 0
+    unknown = sorted(set(options.stage) - {stage.name for stage in STAGES})
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(stage.name for stage in STAGES)}")
+
+    outcomes: list[Outcome] = []
+    seconds: dict[str, float] = {}
+    broken: set[str] = set()
+    for stage in selected(options.stage):
+        lacking = broken.intersection(stage.needs)
+        if lacking:
+            say(f"{stage.name}: left out, {', '.join(lacking)} failed")
+            outcomes.append(Outcome(stage.name, State.FAILED, f"needs {', '.join(lacking)}, which failed"))
+            continue
+        say(f"{stage.name}: {stage.what}")
+        started = time.monotonic()
+        results = stage.run()
+        seconds[stage.name] = round(time.monotonic() - started, 1)
+        failures = [result for result in results if result.state is State.FAILED]
+        say(f"{stage.name}: {len(results)} in {seconds[stage.name]} s, {len(failures)} failed")
+        if any(result.name.startswith("build/") for result in failures):
+            broken.add(stage.name)
+        outcomes += results
+    LOGS.mkdir(parents=True, exist_ok=True)
+    (LOGS / "seconds.json").write_text(json.dumps(seconds, indent=1) + "\n")
+    return summarise(outcomes, seconds)
+
+
+def summarise(outcomes: list[Outcome], seconds: dict[str, float]) -> int:
+    show_failures(outcomes)
+    counts = {state: sum(outcome.state is state for outcome in outcomes) for state in State}
+    print("\n" + ", ".join(f"{name} {value} s" for name, value in seconds.items()))
+    for outcome in outcomes:
+        if outcome.state is State.SKIPPED:
+            print(f"skipped {outcome.name}: {outcome.detail}")
+    print(f"{counts[State.PASSED]} passed, {counts[State.FAILED]} failed", flush=True)
+    return 1 if counts[State.FAILED] or not counts[State.PASSED] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
