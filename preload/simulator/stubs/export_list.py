@@ -6,6 +6,9 @@ The kind says what a stub answers when nobody has written the function by hand:
     void     nothing: the function returns nothing
     null     a null pointer
     zero     0: the function returns a size or a count, not a status
+    kernel   success, and nothing is done: the function only launches work on the handle it gets first, and
+             all its results are device memory. Never for a function that writes host memory or returns a
+             handle; those are written by hand
     hand     no stub is generated: somebody must write the function by hand
 """
 
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import pathlib
 
-KINDS = ("status", "void", "null", "zero", "hand")
+KINDS = ("status", "void", "null", "zero", "kernel", "hand")
 
 
 class ListError(Exception):

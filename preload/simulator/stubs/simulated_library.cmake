@@ -49,15 +49,15 @@ function(vramtrace_simulated_library)
  \"prefix\": \"${prefix}\", \"include\": \"$<JOIN:$<TARGET_PROPERTY:${headers},INTERFACE_INCLUDE_DIRECTORIES>,:>\"}\n")
   file(MAKE_DIRECTORY "${VRAMTRACE_SIMULATOR_MANIFESTS}")
   add_custom_command(
-    OUTPUT "${generated}_stubs.c" "${generated}.map" "${manifest}"
+    OUTPUT "${generated}_stubs.cpp" "${generated}.map" "${manifest}"
     COMMAND Python3::Interpreter -B "${VRAMTRACE_STUBS_FOLDER}/generate.py" --nm "${CMAKE_NM}"
-            --description "${generated}.json" --stubs "${generated}_stubs.c"
+            --description "${generated}.json" --stubs "${generated}_stubs.cpp"
             --version-script "${generated}.map" --manifest "${manifest}" ${objects}
     DEPENDS "${VRAMTRACE_STUBS_FOLDER}/generate.py" "${VRAMTRACE_STUBS_FOLDER}/export_list.py" "${generated}.json"
             ${SIM_EXPORTS} ${objects}
     COMMENT "Stubs of ${SIM_SONAME}" COMMAND_EXPAND_LISTS VERBATIM)
 
-  add_library(${SIM_TARGET} SHARED "${generated}_stubs.c" ${objects})
+  add_library(${SIM_TARGET} SHARED "${generated}_stubs.cpp" ${objects})
   target_link_libraries(${SIM_TARGET} PRIVATE ${interfaces})
   target_link_options(${SIM_TARGET} PRIVATE "LINKER:-soname,${SIM_SONAME}" "LINKER:--version-script=${generated}.map"
                       "LINKER:--no-undefined-version" "LINKER:-z,defs" "LINKER:--exclude-libs,ALL"
@@ -65,7 +65,7 @@ function(vramtrace_simulated_library)
   set_property(TARGET ${SIM_TARGET} APPEND PROPERTY LINK_DEPENDS "${generated}.map")
   get_filename_component(name "${SIM_OUTPUT_NAME}" NAME)
   set_target_properties(${SIM_TARGET} PROPERTIES PREFIX "" OUTPUT_NAME "${name}" SUFFIX "" NO_SONAME ON
-                        LINKER_LANGUAGE CXX C_VISIBILITY_PRESET default
+                        LINKER_LANGUAGE CXX CXX_VISIBILITY_PRESET default
                         LIBRARY_OUTPUT_DIRECTORY "${VRAMTRACE_SIMULATOR_OUTPUT}"
                         BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
   install(TARGETS ${SIM_TARGET} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/vramtrace/simulator")
