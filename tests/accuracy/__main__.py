@@ -1,0 +1,19 @@
+"""script/accuracy: how right vramtrace is."""
+
+import sys
+
+from script.figures import main
+from tests.accuracy import attribution
+
+MEASUREMENTS = {"attribution": attribution.measure}
+NOT_BUILT = {
+    "batch": "there is no forecast yet",
+    "techniques": "there is no forecast yet",
+    "published": "there is no forecast yet to score published cases with",
+    "estimate": "there is no `vramtrace estimate` yet",
+    "diagnoses": "there are no diagnoses yet",
+    "device": "the simulated device has not been compared with a real one yet",
+}
+
+if __name__ == "__main__":
+    sys.exit(main("script/accuracy", MEASUREMENTS, NOT_BUILT))
