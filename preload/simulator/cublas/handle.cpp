@@ -1,5 +1,6 @@
 #include "preload/simulator/cublas/handle.h"
 
+#include "preload/simulator/cublas/status_names.h"
 #include "preload/simulator/stubs/launch.h"
 
 using vramtrace::simulator::cublas::From;
@@ -132,28 +133,11 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, siz
 }
 
 const char* cublasGetStatusName(cublasStatus_t status) {
-#define VRAMTRACE_NAME(name) \
-  case name:                 \
-    return #name
-  switch (status) {
-    VRAMTRACE_NAME(CUBLAS_STATUS_SUCCESS);
-    VRAMTRACE_NAME(CUBLAS_STATUS_NOT_INITIALIZED);
-    VRAMTRACE_NAME(CUBLAS_STATUS_ALLOC_FAILED);
-    VRAMTRACE_NAME(CUBLAS_STATUS_INVALID_VALUE);
-    VRAMTRACE_NAME(CUBLAS_STATUS_ARCH_MISMATCH);
-    VRAMTRACE_NAME(CUBLAS_STATUS_MAPPING_ERROR);
-    VRAMTRACE_NAME(CUBLAS_STATUS_EXECUTION_FAILED);
-    VRAMTRACE_NAME(CUBLAS_STATUS_INTERNAL_ERROR);
-    VRAMTRACE_NAME(CUBLAS_STATUS_NOT_SUPPORTED);
-    VRAMTRACE_NAME(CUBLAS_STATUS_LICENSE_ERROR);
-  }
-#undef VRAMTRACE_NAME
-  return "unknown cuBLAS status";
+  return vramtrace::simulator::cublas::StatusName(status);
 }
 
 const char* cublasGetStatusString(cublasStatus_t status) {
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return "not supported by the simulated device";
-  return cublasGetStatusName(status);
+  return vramtrace::simulator::cublas::StatusSentence(status);
 }
 
 cublasStatus_t cublasLoggerConfigure(int, int, int, const char*) { return CUBLAS_STATUS_SUCCESS; }

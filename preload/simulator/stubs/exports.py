@@ -33,7 +33,7 @@ NVIDIA_SONAME = re.compile(
 #: Files inside wheels that are NVIDIA's own: they are what we replace, not what we serve.
 NVIDIA_OWN = re.compile(r"/nvidia/|/nvshmem/|cupti|libcudart|libnvjpeg|nvperf|/backends/amd/|rocm|xpu")
 FUNCTION = re.compile(
-    r"FunctionDecl 0x\w+ (?:prev 0x\w+ )?<.*?> (?:\S+ )?(?:implicit )?(?:used )?(\w+) '([^']*)'"
+    r"FunctionDecl 0x\w+ (?:prev 0x\w+ )?<.*?> (?:\S+ )?(?:implicit )?(?:used )?(\w+) '([^']*)'(?!.*\b(?:static|inline)\b)"
 )
 STATUS_TYPE = re.compile(
     r"(Status|status|Result|result|Error|error)(_t|_enum|_st)?$|^CUresult$|^CUptiResult$|^cudaError"
