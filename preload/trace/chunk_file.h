@@ -1,0 +1,102 @@
+#pragma once
+// A trace file that grows a chunk at a time and never takes its process down. FORMAT.md says what the file
+// promises; this is how:
+//  * Space is reserved with posix_fallocate before it is mapped: a full disk is an error here, not a SIGBUS
+//  later.
+//  * RLIMIT_FSIZE is asked before the file grows: over it the kernel sends SIGXFSZ.
+//  * The descriptor's identity is checked before each use: programs close descriptors that are not theirs
+//    (os.closerange), and the number may then belong to a file of the user's.
+//  * Pages that vanish all the same (the file truncated, the disk gone) are caught by fault_guard.h.
+//  * File systems without shared mappings get plain pwrite: slower, and as safe.
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace vramtrace::trace {
+
+enum class WriteMode {
+  kAutomatic,  // mapped, plain where the file system cannot map
+  kMapped,
+  kPlain,
+};
+
+enum class FileStatus {
+  kOk,
+  kDiskFull,   // no space, over a quota or over RLIMIT_FSIZE
+  kSizeLimit,  // over the limit that was asked for
+  kVanished,   // the file was truncated, deleted or replaced under our feet
+  kFailed,     // anything else; errno has it
+};
+
+class ChunkFile;
+
+// A chunk's memory. Not mapped from a file when `file` is null (a chunk from before the file is open).
+struct ChunkMemory {
+  std::byte* bytes = nullptr;
+  uint64_t index = 0;
+  ChunkFile* file = nullptr;
+};
+
+class ChunkFile {
+ public:
+  static constexpr size_t kMaxPathBytes = 4096;
+
+  struct Settings {
+    uint64_t chunk_bytes = 0;
+    uint64_t max_file_bytes = 0;  // 0: no limit
+    WriteMode mode = WriteMode::kAutomatic;
+  };
+
+  constexpr ChunkFile() = default;
+
+  // Creates the file, mode 0600. kFailed with errno EEXIST where something has that name already: nothing is
+  // ever overwritten. `path` must be absolute or stay right for as long as the process keeps its folder.
+  [[nodiscard]] FileStatus Create(const char* path, const Settings& settings) noexcept;
+
+  // The next chunk, all zeros. Any thread.
+  [[nodiscard]] FileStatus Allocate(ChunkMemory* memory) noexcept;
+
+  // Unmaps a chunk that its owner will not touch again.
+  void Release(const ChunkMemory& memory) noexcept;
+
+  // Plain mode: writes a part of the chunk through. In mapped mode there is nothing to do.
+  [[nodiscard]] FileStatus WriteThrough(const ChunkMemory& memory, size_t offset, size_t size) noexcept;
+
+  // Cuts the file to the chunks that were handed out. Chunks stay mapped.
+  void Finish() noexcept;
+
+  // Removes a file that holds nothing, after a failed start.
+  void Remove() noexcept;
+
+  [[nodiscard]] bool Plain() const noexcept { return plain_; }
+  [[nodiscard]] const char* Path() const noexcept { return path_; }
+  [[nodiscard]] uint64_t ChunkBytes() const noexcept { return settings_.chunk_bytes; }
+  [[nodiscard]] uint64_t ChunkCount() const noexcept { return next_index_.load(std::memory_order_relaxed); }
+
+  // For the child of a fork: the lock may be held by a thread that does not exist there.
+  void LockForFork() noexcept { mutex_.lock(); }
+  void UnlockAfterFork() noexcept { mutex_.unlock(); }
+
+ private:
+  [[nodiscard]] bool OwnDescriptor() noexcept;
+  [[nodiscard]] FileStatus Reserve(uint64_t bytes) noexcept;
+  [[nodiscard]] FileStatus Grow(uint64_t needed) noexcept;
+  [[nodiscard]] FileStatus Map(ChunkMemory* memory) noexcept;
+
+  std::mutex mutex_;
+  Settings settings_;
+  int descriptor_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  bool plain_ = false;
+  bool finished_ = false;
+  uint64_t reserved_bytes_ = 0;
+  std::atomic<uint64_t> next_index_ = 0;
+  char path_[kMaxPathBytes] = {};
+};
+
+}  // namespace vramtrace::trace
