@@ -1,0 +1,91 @@
+#include <set>
+
+#include "tests/unit/allocator_fixture.h"
+
+namespace vramtrace::allocator {
+namespace {
+
+TEST(Settings, EveryOptionIsRead) {
+  const Settings settings = Parse(
+      " max_split_size_mb:128, garbage_collection_threshold:0.6,expandable_segments:True,backend:native,"
+      "max_non_split_rounding_mb:40,large_segment_size_mb:32,per_process_memory_fraction:0.5,"
+      "throw_on_cudamalloc_oom:True,pinned_num_register_threads:8");
+  EXPECT_EQ(settings.max_split, 128 * kMiB);
+  EXPECT_EQ(settings.garbage_collection_threshold, 0.6);
+  EXPECT_TRUE(settings.expandable_segments);
+  EXPECT_TRUE(settings.native_backend);
+  EXPECT_EQ(settings.max_non_split_rounding, 40 * kMiB);
+  EXPECT_EQ(settings.large_segment, 32 * kMiB);
+  EXPECT_EQ(settings.memory_fraction, 0.5);
+  EXPECT_TRUE(settings.reject_above_fraction);
+  EXPECT_EQ(settings.without_effect, std::vector<std::string>{"pinned_num_register_threads"});
+  EXPECT_FALSE(Parse("backend:cudaMallocAsync").native_backend);
+  EXPECT_EQ(Parse(""), Settings{});
+}
+
+TEST(Settings, DivisionsAsOneNumberOrByInterval) {
+  EXPECT_EQ(Parse("roundup_power2_divisions:8").power_of_two_divisions[15], 8U);
+  const auto newer = Parse("roundup_power2_divisions:[4:2,16:8,>:1]").power_of_two_divisions;
+  EXPECT_EQ(newer, (PowerOfTwoDivisions{2, 2, 2, 0, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+  const auto older = Parse("roundup_power2_divisions:[4:2,16:8,>:1]", {2, 6}).power_of_two_divisions;
+  EXPECT_EQ(older[4], 1U) << "the open interval overwrote the last one";
+  EXPECT_EQ(older[3], 0U);
+}
+
+TEST(Settings, AnotherParseSetsSomeOptionsBack) {
+  const Settings before =
+      Parse("max_split_size_mb:128,expandable_segments:True,garbage_collection_threshold:0.6");
+  const auto after = std::get<Settings>(ParseSettings("max_non_split_rounding_mb:30", Rules(), before));
+  EXPECT_EQ(after.max_split, kUnlimited);
+  EXPECT_EQ(after.garbage_collection_threshold, 0);
+  EXPECT_TRUE(after.expandable_segments);
+}
+
+TEST(Settings, MistakesNameTheOptionAndWhatWasExpected) {
+  const std::pair<const char*, const char*> mistakes[] = {
+      {"nonsense:1", "nonsense"},
+      {"max_split_size_mb", "max_split_size_mb"},
+      {"max_split_size_mb:", "max_split_size_mb"},
+      {"max_split_size_mb:5", "max_split_size_mb"},
+      {"max_split_size_mb:abc", "max_split_size_mb"},
+      {"max_split_size_mb:64 expandable_segments:True", "max_split_size_mb"},
+      {"garbage_collection_threshold:1.5", "garbage_collection_threshold"},
+      {"expandable_segments:true", "expandable_segments"},
+      {"roundup_power2_divisions:3", "roundup_power2_divisions"},
+      {"roundup_power2_divisions:[1:2", "roundup_power2_divisions"},
+      {"roundup_power2_divisions:[1:2,x:4]", "roundup_power2_divisions"},
+      {"roundup_power2_divisions:[1:3]", "roundup_power2_divisions"},
+      {"roundup_power2_divisions:[1]", "roundup_power2_divisions"},
+      {"backend:magic", "backend"},
+      {"per_process_memory_fraction:2", "per_process_memory_fraction"},
+  };
+  for (const auto& [text, option] : mistakes) {
+    const auto parsed = ParseSettings(text, Rules());
+    const auto* error = std::get_if<SettingsError>(&parsed);
+    ASSERT_NE(error, nullptr) << text;
+    EXPECT_EQ(error->option, option) << text;
+    EXPECT_FALSE(error->expected.empty()) << text;
+  }
+}
+
+TEST(Settings, OptionsOfLaterReleasesAreRefused) {
+  const auto parsed = ParseSettings("expandable_segments:True", Rules({2, 0}));
+  ASSERT_TRUE(std::holds_alternative<SettingsError>(parsed));
+  EXPECT_EQ(std::get<SettingsError>(parsed).expected, "PyTorch 2.1 or later, which has this option");
+}
+
+TEST(Versions, OneRowEachFrom20) {
+  std::set<std::uint16_t> minors;
+  for (const VersionRules& rules : AllVersions()) {
+    EXPECT_EQ(rules.version.major, 2);
+    EXPECT_TRUE(minors.insert(rules.version.minor).second) << rules.version.minor;
+    EXPECT_EQ(FindVersion(rules.version), &rules);
+  }
+  EXPECT_EQ(minors.size(), 16U);
+  EXPECT_EQ(FindVersion({1, 13}), nullptr);
+  EXPECT_EQ(FindVersion({2, 99}), &AllVersions().back());
+  EXPECT_EQ(FindVersion({3, 0}), &AllVersions().back());
+}
+
+}  // namespace
+}  // namespace vramtrace::allocator
