@@ -2,6 +2,7 @@
 // The simulated devices of this process: which card, how many, the calling thread's current one, contexts.
 
 #include <cstdint>
+#include <string>
 
 #include "preload/catalogue/catalogue.h"
 #include "preload/simulator/core/status.h"
@@ -23,6 +24,12 @@ struct Device {
 [[nodiscard]] VRAMTRACE_SIM_EXPORT int DeviceCount();
 // nullptr when there is no such device.
 [[nodiscard]] VRAMTRACE_SIM_EXPORT const Device* DeviceAt(int index);
+
+// The machine's devices whatever CUDA_VISIBLE_DEVICES says, as NVML sees them.
+[[nodiscard]] VRAMTRACE_SIM_EXPORT int PhysicalDeviceCount();
+[[nodiscard]] VRAMTRACE_SIM_EXPORT const Device* PhysicalDeviceAt(int index);
+// GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
+[[nodiscard]] VRAMTRACE_SIM_EXPORT std::string UuidText(const Device& device);
 
 // Current device of the calling thread, as cudaSetDevice leaves it.
 [[nodiscard]] VRAMTRACE_SIM_EXPORT int CurrentDevice();

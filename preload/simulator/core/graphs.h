@@ -13,7 +13,6 @@ namespace vramtrace::simulator {
 struct GraphNode;
 
 struct GraphExecutable {
-  uint64_t magic = 0;
   uint64_t launches = 0;
 };
 

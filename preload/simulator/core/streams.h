@@ -4,6 +4,7 @@
 // per-thread stream) mean the current device's default stream.
 
 #include <cstdint>
+#include <vector>
 
 #include "preload/simulator/core/status.h"
 
@@ -13,12 +14,16 @@ inline constexpr int kLowestStreamPriority = 0;
 inline constexpr int kHighestStreamPriority = -5;
 
 struct Graph;
+struct GraphNode;
+struct Stream;
 
 struct Capture {
   uint64_t id = 0;
   Graph* graph = nullptr;
   bool to_existing_graph = false;
-  void* origin = nullptr;  // the stream that began it
+  Stream* origin = nullptr;          // the stream that began it
+  std::vector<Stream*> joined;       // by waiting for one of its events
+  std::vector<GraphNode*> frontier;  // what the next node depends on
 };
 
 struct Stream {

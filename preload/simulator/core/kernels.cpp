@@ -1,0 +1,65 @@
+#include "preload/simulator/core/kernels.h"
+
+#include <algorithm>
+
+#include "preload/simulator/core/device.h"
+#include "preload/simulator/core/log.h"
+#include "preload/simulator/core/report.h"
+
+namespace vramtrace::simulator {
+namespace {
+
+// Architectures that PyTorch's wheels carry code for (torch.cuda.get_arch_list() of 2.6 to 2.15, joined).
+constexpr int kWheelArchitectures[] = {60, 70, 75, 80, 86, 90, 100, 120};
+
+int RoundUp(int value, int unit) { return (value + unit - 1) / unit * unit; }
+
+// Blocks that the registers of a multiprocessor hold: registers go to warps in units, warps in groups of
+// four.
+int BlocksByRegisters(const catalogue::Limits& limits, int registers, int warps) {
+  int a_warp = RoundUp(registers * 32, limits.register_allocation_unit);
+  int warps_that_fit = limits.registers_per_multiprocessor / a_warp;
+  warps_that_fit -= warps_that_fit % limits.warp_allocation_granularity;
+  return warps_that_fit / warps;
+}
+
+}  // namespace
+
+int CodeVersion(int device) {
+  const Device* facts = DeviceAt(device);
+  if (facts == nullptr) return 0;
+  int wanted = facts->gpu->compute_major * 10 + facts->gpu->compute_minor;
+  int best = wanted;
+  for (int version : kWheelArchitectures) {
+    if (version / 10 == wanted / 10 && version <= wanted) best = version;
+  }
+  return best;
+}
+
+Status Occupancy(int device, const KernelFacts& kernel, int threads, uint64_t dynamic_shared_bytes,
+                 int* blocks) {
+  const Device* facts = DeviceAt(device);
+  if (facts == nullptr) return Status::kInvalidDevice;
+  if (threads <= 0) return Status::kInvalidValue;
+  const catalogue::Limits& limits = *facts->limits;
+  *blocks = 0;
+  uint64_t asked = dynamic_shared_bytes + static_cast<uint64_t>(kernel.static_shared_bytes);
+  if (threads > std::min(limits.threads_per_block, kernel.threads_per_block)) return Status::kOk;
+  if (asked > static_cast<uint64_t>(limits.shared_per_block_opt_in)) return Status::kOk;
+
+  int warps = (threads + 31) / 32;
+  int by_warps = limits.threads_per_multiprocessor / 32 / warps;
+  int by_registers = kernel.registers > 0 ? BlocksByRegisters(limits, kernel.registers, warps) : by_warps;
+  int shared =
+      RoundUp(static_cast<int>(asked) + limits.shared_reserved_per_block, limits.shared_allocation_unit);
+  int by_shared = shared > 0 ? limits.shared_per_multiprocessor / shared : limits.blocks_per_multiprocessor;
+  *blocks = std::min({by_warps, by_registers, by_shared, limits.blocks_per_multiprocessor});
+  return Status::kOk;
+}
+
+void CountLaunch(const char* kernel_name) {
+  report::Add(report::Count::kLaunches);
+  if (Verbose() && kernel_name != nullptr) Log("kernel %s", kernel_name);
+}
+
+}  // namespace vramtrace::simulator
