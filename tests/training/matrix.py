@@ -46,3 +46,6 @@ def cases(models: dict[str, tuple[str, str]]) -> list[Case]:
         arguments = (*options.split(), "--optimizer", optimizer, "--precision", precision)
         found.append(Case(f"{name}-{optimizer}-{precision}", script, arguments))
     return found
+
+
+OUT_OF_MEMORY = Case("out-of-memory", "out_of_memory.py", ())
