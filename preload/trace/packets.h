@@ -10,7 +10,7 @@ namespace vramtrace::trace {
 
 struct StringPacket {
   uint32_t id = 0;
-  std::string_view text;
+  std::string_view text{};
 };
 
 struct CodePacket {
@@ -38,7 +38,7 @@ struct StackPacket {
 struct BinaryPacket {
   uint32_t id = 0;
   uint32_t path = 0;
-  std::string_view build_id;  // bytes
+  std::string_view build_id{};  // bytes
   uint64_t load_bias = 0;
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -151,7 +151,7 @@ struct LabelPacket {
   uint32_t name = 0;
   uint32_t state_key = 0;
   uint32_t dtype = 0;
-  std::span<const int64_t> shape;
+  std::span<const int64_t> shape{};
   uint32_t device = 0;
 };
 
@@ -178,7 +178,7 @@ struct InputTensorPacket {
   uint32_t name = 0;
   int64_t address_delta = 0;
   uint64_t bytes = 0;
-  std::span<const int64_t> shape;
+  std::span<const int64_t> shape{};
   uint32_t dtype = 0;
   uint64_t step = 0;
   bool on_device = false;
@@ -193,27 +193,27 @@ struct ProcessPacket {
   uint32_t world_size = 0;
   uint64_t start_unix_ns = 0;
   uint64_t start_monotonic_ns = 0;
-  std::span<const std::string_view> argument;
-  std::span<const std::string_view> environment;
-  std::string_view host;
-  std::string_view executable;
-  std::string_view writer_version;
-  std::string_view python_version;
-  std::string_view torch_version;
-  std::string_view working_folder;
+  std::span<const std::string_view> argument{};
+  std::span<const std::string_view> environment{};
+  std::string_view host{};
+  std::string_view executable{};
+  std::string_view writer_version{};
+  std::string_view python_version{};
+  std::string_view torch_version{};
+  std::string_view working_folder{};
   bool simulated = false;
-  std::string_view driver_version;
-  std::string_view cuda_runtime_version;
+  std::string_view driver_version{};
+  std::string_view cuda_runtime_version{};
 };
 
 struct DevicePacket {
   uint32_t device = 0;
-  std::string_view name;
+  std::string_view name{};
   uint64_t total_bytes = 0;
   uint32_t compute_major = 0;
   uint32_t compute_minor = 0;
   uint32_t multiprocessors = 0;
-  std::string_view uuid;
+  std::string_view uuid{};
 };
 
 struct ContextPacket {
@@ -225,19 +225,19 @@ struct ContextPacket {
 struct ThreadPacket {
   uint32_t id = 0;
   uint32_t system_id = 0;
-  std::string_view name;
+  std::string_view name{};
 };
 
 struct FeaturePacket {
   uint32_t name = 0;
   bool on = false;
-  std::string_view reason;
+  std::string_view reason{};
 };
 
 struct LossPacket {
   uint32_t reason = 0;  // LossReason
   uint64_t events = 0;
-  std::string_view text;
+  std::string_view text{};
 };
 
 struct TrailerPacket {
