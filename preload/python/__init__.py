@@ -1,0 +1,1 @@
+"""vramtrace's own code in the traced program's interpreter. Private."""

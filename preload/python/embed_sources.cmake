@@ -1,0 +1,18 @@
+# cmake -DOUTPUT=<file.cpp> -DFOLDER=<folder> -DFILES=<a.py,b/c.py> -P embed_sources.cmake
+# Writes the files as one table of raw string literals.
+string(REPLACE "," ";" FILES "${FILES}")
+set(text "// Written by embed_sources.cmake.\n#include \"preload/python/embedded_sources.h\"\n\n")
+string(APPEND text "namespace vramtrace::python {\n\nconst Source kEmbeddedSources[] = {\n")
+set(count 0)
+foreach(file ${FILES})
+  file(READ "${FOLDER}/${file}" source)
+  if(source MATCHES "\\)vramtrace\"")
+    message(FATAL_ERROR "${file} contains the end of the raw string it is embedded in")
+  endif()
+  string(APPEND text "    {\"${file}\", R\"vramtrace(${source})vramtrace\"},\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+string(APPEND text "};\nconst size_t kEmbeddedSourceCount = ${count};\n\n}  // namespace vramtrace::python\n")
+file(WRITE "${OUTPUT}.new" "${text}")
+file(COPY_FILE "${OUTPUT}.new" "${OUTPUT}" ONLY_IF_DIFFERENT)
+file(REMOVE "${OUTPUT}.new")

@@ -1,0 +1,58 @@
+#include "preload/recorder/hooks/entry_points.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "preload/recorder/hooks/call_scope.h"
+#include "preload/recorder/hooks/declarations.h"
+#include "preload/recorder/hooks/real_functions.h"
+
+namespace vramtrace::hooks {
+namespace {
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+void* const kDefinitions[] = {
+#define VRAMTRACE_HOOK(identifier, symbol, family, role) reinterpret_cast<void*>(&identifier),
+#include "preload/recorder/hooks/hooked_functions.def"
+#undef VRAMTRACE_HOOK
+};
+#pragma GCC diagnostic pop
+static_assert(sizeof kDefinitions / sizeof kDefinitions[0] == kHookCount);
+
+// Addresses of the driver's own functions, found once the driver library is in the process.
+std::atomic<void*> g_driver[kHookCount];
+std::atomic<bool> g_filled{false};
+
+void FillFrom(void* library) {
+  for (size_t i = 0; i < kHookCount; ++i) {
+    if (kHooks[i].family != Family::kDriver) continue;
+    void* address = dlsym(library, kHooks[i].symbol);
+    if (address != nullptr && !IsOwnAddress(address)) g_driver[i].store(address, std::memory_order_relaxed);
+  }
+  g_filled.store(true, std::memory_order_release);
+}
+
+bool Fill() {
+  if (g_filled.load(std::memory_order_acquire)) return true;
+  void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  FillFrom(library);
+  dlclose(library);
+  return true;
+}
+
+}  // namespace
+
+void* HookedAddress(void* address) noexcept {
+  if (address == nullptr || IsOwnAddress(address)) return address;
+  const KeepErrno keep;
+  if (!Fill()) return address;
+  for (size_t i = 0; i < kHookCount; ++i) {
+    if (g_driver[i].load(std::memory_order_relaxed) == address) return kDefinitions[i];
+  }
+  return address;
+}
+
+}  // namespace vramtrace::hooks

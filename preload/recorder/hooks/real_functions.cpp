@@ -1,0 +1,106 @@
+#include "preload/recorder/hooks/real_functions.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+
+namespace vramtrace::hooks {
+namespace {
+
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[];
+extern "C" __attribute__((visibility("hidden"))) const char _end[];
+
+std::atomic<void*> g_next[kHookCount];
+
+// What a caller's module resolved to. Append only; the first reader that finds its key wins.
+struct CallerAnswer {
+  std::atomic<const void*> module{nullptr};  // load address; set last
+  std::atomic<int> hook{-1};
+  std::atomic<void*> real{nullptr};
+};
+constexpr size_t kMaxCallerAnswers = 256;
+CallerAnswer g_answers[kMaxCallerAnswers];
+std::atomic<size_t> g_answer_count{0};
+
+void* Refuse(void* address) { return IsOwnAddress(address) ? nullptr : address; }
+
+void* InLoaded(const char* library, const char* symbol) {
+  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* address = Refuse(dlsym(handle, symbol));
+  dlclose(handle);
+  return address;
+}
+
+void* InKnownLibraries(const char* symbol, Family family) {
+  static constexpr const char* kRuntime[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"};
+  switch (family) {
+    case Family::kRuntime:
+      for (const char* name : kRuntime) {
+        if (void* address = InLoaded(name, symbol)) return address;
+      }
+      return nullptr;
+    case Family::kDriver:
+      return InLoaded("libcuda.so.1", symbol);
+    case Family::kC10:
+      return InLoaded("libc10.so", symbol);
+  }
+  return nullptr;
+}
+
+void* Resolve(const char* symbol, Family family, const char* caller_path) {
+  if (void* address = Refuse(dlsym(RTLD_NEXT, symbol))) return address;
+  if (caller_path != nullptr && caller_path[0] != '\0') {
+    if (void* address = InLoaded(caller_path, symbol)) return address;
+  }
+  return InKnownLibraries(symbol, family);
+}
+
+}  // namespace
+
+bool IsOwnAddress(const void* address) noexcept { return address >= __ehdr_start && address < _end; }
+
+void* FindReal(const char* symbol, Family family, const void* caller) noexcept {
+  Dl_info info{};
+  const bool known = caller != nullptr && dladdr(caller, &info) != 0;
+  return Resolve(symbol, family, known ? info.dli_fname : nullptr);
+}
+
+void* FindReal(Hook hook, const void* caller) noexcept {
+  auto& next = g_next[static_cast<size_t>(hook)];
+  if (void* address = next.load(std::memory_order_acquire)) return address;
+  const HookRow& row = RowOf(hook);
+  // A library that arrives later may put itself behind us: an absent answer is not kept.
+  if (void* address = Refuse(dlsym(RTLD_NEXT, row.symbol))) {
+    next.store(address, std::memory_order_release);
+    return address;
+  }
+  Dl_info info{};
+  const bool known = caller != nullptr && dladdr(caller, &info) != 0;
+  const void* module = known ? info.dli_fbase : nullptr;
+  const size_t count = g_answer_count.load(std::memory_order_acquire);
+  for (size_t i = 0; i < count && i < kMaxCallerAnswers; ++i) {
+    const CallerAnswer& answer = g_answers[i];
+    if (answer.module.load(std::memory_order_acquire) == module &&
+        answer.hook.load(std::memory_order_relaxed) == static_cast<int>(hook)) {
+      if (void* real = answer.real.load(std::memory_order_relaxed)) return real;
+    }
+  }
+  void* address = Resolve(row.symbol, row.family, known ? info.dli_fname : nullptr);
+  if (row.family == Family::kC10 && address != nullptr) {
+    // One libc10 a process, called for every block: no second look.
+    next.store(address, std::memory_order_release);
+    return address;
+  }
+  if (address == nullptr || module == nullptr) return address;
+  const size_t slot = g_answer_count.fetch_add(1, std::memory_order_acq_rel);
+  if (slot < kMaxCallerAnswers) {
+    g_answers[slot].hook.store(static_cast<int>(hook), std::memory_order_relaxed);
+    g_answers[slot].real.store(address, std::memory_order_relaxed);
+    g_answers[slot].module.store(module, std::memory_order_release);
+  }
+  return address;
+}
+
+}  // namespace vramtrace::hooks

@@ -1,0 +1,33 @@
+#pragma once
+// Where a call goes on to. A hook forwards to what the program would have reached without us:
+//
+//  1. RTLD_NEXT: what the dynamic linker would have bound, e.g. the simulated device preloaded behind us.
+//  2. The scope of the module that called: libraries opened with RTLD_LOCAL are in no global scope, and one
+//     process can hold two CUDA runtimes. Resolved per caller for that reason.
+//  3. The library's well-known names, where it is loaded already (RTLD_NOLOAD: nothing is ever loaded).
+//
+// Every answer that lies in this library is refused: it would be a call to ourselves.
+
+#include "preload/recorder/hooks/hook_list.h"
+
+namespace vramtrace::hooks {
+
+// The real function of a row, or nullptr. `caller` is the hook's return address.
+[[nodiscard]] void* FindReal(Hook hook, const void* caller) noexcept;
+
+// The same for a function that is not hooked, by name. Not cached: for rare calls.
+[[nodiscard]] void* FindReal(const char* symbol, Family family, const void* caller) noexcept;
+
+template <typename Function>
+[[nodiscard]] Function* RealOf(Hook hook, Function*, const void* caller) noexcept {
+  return reinterpret_cast<Function*>(FindReal(hook, caller));
+}
+
+template <typename Function>
+[[nodiscard]] Function* RealOf(const char* symbol, Family family, Function*, const void* caller) noexcept {
+  return reinterpret_cast<Function*>(FindReal(symbol, family, caller));
+}
+
+[[nodiscard]] bool IsOwnAddress(const void* address) noexcept;
+
+}  // namespace vramtrace::hooks
