@@ -28,6 +28,20 @@ int ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
   return code == 0 ? kDone : kUsage;
 }
 
+// Hands what follows `--` to the wrapper that was named, and returns how many words the parser may see.
+int SplitOffProgram(int argc, const char* const* argv,
+                    const std::vector<std::unique_ptr<Subcommand>>& commands) {
+  for (const auto& command : commands) {
+    if (argc < 2 || argv[1] != command->Name() || !command->TakesProgram()) continue;
+    for (int at = 2; at < argc; ++at) {
+      if (std::string_view(argv[at]) != "--") continue;
+      command->SetProgram({argv + at + 1, argv + argc});
+      return at;
+    }
+  }
+  return argc;
+}
+
 }  // namespace
 
 int RunCommandLine(int argc, const char* const* argv) {
@@ -45,7 +59,7 @@ int RunCommandLine(int argc, const char* const* argv) {
     sub->callback([&code, run = command.get()] { code = run->Run(); });
   }
   try {
-    app.parse(argc, argv);
+    app.parse(SplitOffProgram(argc, argv, commands), argv);
   } catch (const CLI::ParseError& error) {
     return ReportParseError(app, error);
   } catch (const std::exception& error) {

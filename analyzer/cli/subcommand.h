@@ -2,6 +2,7 @@
 // One subcommand of `vramtrace`: a row of subcommands.def and one file, <name>_command.cpp.
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,11 @@ class Subcommand {
 
   // Declares options and positionals. What they bind to must live in this object.
   virtual void AddOptions(CLI::App& app) = 0;
+
+  // A wrapper runs a program: everything after the first `--` is the program's command line, which the parser
+  // never sees. SetProgram is called with it before Run when there is a `--`.
+  [[nodiscard]] virtual bool TakesProgram() const { return false; }
+  virtual void SetProgram(std::vector<std::string> /*words*/) {}
 
   // Runs after the command line was accepted. Returns an ExitCode, or for a wrapper the child's own status.
   // Results go to stdout, everything else to stderr.

@@ -1,0 +1,197 @@
+#include "analyzer/cli/dry_run_verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/cli/launch/status.h"
+#include "analyzer/cli/launch/units.h"
+
+namespace vramtrace::cli {
+namespace {
+
+using launch::BytesText;
+using launch::SimulatedDevice;
+
+template <class... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+template <class... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
+
+// One device over the processes that used it.
+struct DeviceUse {
+  SimulatedDevice worst;  // of the process with the highest peak
+  uint64_t together = 0;  // sum of the processes' peaks
+  uint64_t refused = 0;
+  int processes = 0;
+};
+
+std::map<int, DeviceUse> UseByDevice(const std::vector<launch::SimulatedProcess>& processes) {
+  std::map<int, DeviceUse> uses;
+  for (const auto& process : processes) {
+    for (const SimulatedDevice& device : process.devices) {
+      DeviceUse& use = uses[device.index];
+      const uint64_t largest_refused =
+          std::max(use.worst.largest_refused_bytes, device.largest_refused_bytes);
+      if (use.processes == 0 || device.peak_used_bytes > use.worst.peak_used_bytes) use.worst = device;
+      use.worst.largest_refused_bytes = largest_refused;
+      use.together += device.peak_used_bytes;
+      use.refused += device.refused_allocations;
+      ++use.processes;
+    }
+  }
+  return uses;
+}
+
+void DescribeUse(const DryRunFacts& facts, const std::map<int, DeviceUse>& uses, DryRunVerdict* verdict) {
+  for (const auto& [index, use] : uses) {
+    const std::string name =
+        uses.size() == 1 ? facts.gpu_name : fmt::format("{} (device {})", facts.gpu_name, index);
+    verdict->lines.push_back(fmt::format("{}: peak device used {} of {} ({}), {} of it the context ({})",
+                                         name, BytesText(use.worst.peak_used_bytes),
+                                         BytesText(use.worst.total_bytes), facts.total_basis,
+                                         BytesText(use.worst.context_bytes), facts.context_basis));
+    if (use.processes > 1) {
+      verdict->lines.push_back(fmt::format(
+          "{} processes used this device, each alone here; at once on one card they would need up to {}",
+          use.processes, BytesText(use.together)));
+    }
+  }
+}
+
+DryRunVerdict::Fit FitOf(const DryRunFacts& facts, const DeviceUse& use) {
+  const SimulatedDevice& device = use.worst;
+  if (use.refused > 0 && facts.exit_code != 0) return DryRunVerdict::Fit::kDoesNotFit;
+  if (facts.stop || facts.exit_code != 0) return DryRunVerdict::Fit::kUnknown;
+  const uint64_t high = HighEstimate(device.peak_used_bytes, device.context_bytes);
+  return high <= device.total_bytes ? DryRunVerdict::Fit::kFits : DryRunVerdict::Fit::kTooClose;
+}
+
+std::string FitLine(const DryRunFacts& facts, const DeviceUse& use, DryRunVerdict::Fit fit) {
+  const SimulatedDevice& device = use.worst;
+  const uint64_t high = HighEstimate(device.peak_used_bytes, device.context_bytes);
+  switch (fit) {
+    case DryRunVerdict::Fit::kDoesNotFit:
+      return fmt::format("it does not fit: {} allocation{} refused, the largest of {}", use.refused,
+                         use.refused == 1 ? " was" : "s were", BytesText(device.largest_refused_bytes));
+    case DryRunVerdict::Fit::kUnknown:
+      return facts.stop
+                 ? "no verdict: the run was stopped, the figures are those up to then"
+                 : fmt::format(
+                       "no verdict: the program ended with status {}, the figures are those up to then",
+                       facts.exit_code);
+    case DryRunVerdict::Fit::kTooClose:
+      return fmt::format("too close to call: {} stay free here, but a real card may need up to {} of its {}",
+                         BytesText(device.total_bytes - device.peak_used_bytes), BytesText(high),
+                         BytesText(device.total_bytes));
+    case DryRunVerdict::Fit::kFits:
+      break;
+  }
+  return fmt::format("it fits at this batch: {} stay free (a real card may need up to {})",
+                     BytesText(device.total_bytes - device.peak_used_bytes), BytesText(high));
+}
+
+void JudgeBudget(uint64_t budget, uint64_t peak, DryRunVerdict* verdict) {
+  verdict->over_budget = peak > budget;
+  verdict->lines.push_back(
+      verdict->over_budget
+          ? fmt::format("over budget: {} of device memory were used at the peak, {} more than {}",
+                        BytesText(peak), BytesText(peak - budget), BytesText(budget))
+          : fmt::format("within budget: {} below {}", BytesText(budget - peak), BytesText(budget)));
+}
+
+void DescribeTraining(const TrainingFacts& training, DryRunVerdict* verdict) {
+  std::string unseen;
+  if (training.steps == 0) unseen = "a whole optimizer step";
+  if (!training.evaluated) unseen += unseen.empty() ? "evaluation" : ", evaluation";
+  if (!training.saved) unseen += unseen.empty() ? "saving" : ", saving";
+  if (!unseen.empty()) {
+    verdict->lines.push_back(fmt::format("not seen in {} step{}: {}; they may need more", training.steps,
+                                         training.steps == 1 ? "" : "s", unseen));
+  }
+}
+
+int ExitCodeOf(const DryRunFacts& facts, bool over_budget) {
+  if (facts.stop && std::holds_alternative<launch::TimedOut>(*facts.stop)) return launch::kExitTimeOut;
+  if (facts.stop && !std::holds_alternative<launch::LeftRunning>(*facts.stop)) {
+    return launch::kExitCheckFailed;
+  }
+  if (facts.exit_code != 0) return facts.exit_code;
+  return over_budget ? launch::kExitCheckFailed : 0;
+}
+
+}  // namespace
+
+uint64_t HighEstimate(uint64_t peak_bytes, uint64_t context_bytes) {
+  constexpr uint64_t kContextGrowth = 94ULL << 20;
+  const uint64_t beyond_context = peak_bytes - std::min(peak_bytes, context_bytes);
+  return peak_bytes + beyond_context / 100 * 7 + kContextGrowth;
+}
+
+std::vector<std::string> StopLines(const launch::Stop& stop) {
+  return std::visit(
+      Overloaded{
+          [](const launch::TimedOut& out) -> std::vector<std::string> {
+            return {fmt::format("stopped: the time-out of {} is over (--timeout)",
+                                launch::DurationText(out.after))};
+          },
+          [](const launch::Overwrite& overwrite) -> std::vector<std::string> {
+            return {
+                fmt::format("stopped: process {} was about to {}: {}", overwrite.process, overwrite.deed,
+                            overwrite.file.string()),
+                "that file was there before and is unchanged. Give the program an empty output folder, or "
+                "run a copy with --in-place, which lets it write"};
+          },
+          [](const launch::HostMemoryWatch::Shortage& shortage) -> std::vector<std::string> {
+            const char* whose = shortage.is_asked         ? "what --host-memory allows"
+                                : shortage.is_group_limit ? "what this container's limit leaves"
+                                                          : "what this machine has left";
+            return {fmt::format("stopped: the program held {} of host memory, {} is {}",
+                                BytesText(shortage.used_bytes), whose, BytesText(shortage.limit_bytes)),
+                    "build the model on the device, where a dry run costs no memory: `with "
+                    "torch.device(\"cuda\"): model = ...`, or load it with device_map=\"cuda\""};
+          },
+          [](const launch::LeftRunning& left) -> std::vector<std::string> {
+            return {fmt::format("ended {} process{} that the command left behind", left.processes,
+                                left.processes == 1 ? "" : "es")};
+          },
+      },
+      stop);
+}
+
+DryRunVerdict Judge(const DryRunFacts& facts) {
+  DryRunVerdict verdict;
+  if (facts.stop) verdict.lines = StopLines(*facts.stop);
+  const auto uses = UseByDevice(facts.processes);
+  if (uses.empty()) {
+    verdict.lines.emplace_back("no verdict: the program did not use the simulated GPU");
+    verdict.exit_code = ExitCodeOf(facts, false);
+    return verdict;
+  }
+  DescribeUse(facts, uses, &verdict);
+
+  const auto fullest = std::max_element(uses.begin(), uses.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second.refused, a.second.worst.peak_used_bytes) <
+           std::pair(b.second.refused, b.second.worst.peak_used_bytes);
+  });
+  verdict.fit = FitOf(facts, fullest->second);
+  verdict.lines.push_back(FitLine(facts, fullest->second, verdict.fit));
+  if (fullest->second.refused > 0 && verdict.fit != DryRunVerdict::Fit::kDoesNotFit) {
+    verdict.lines.push_back(fmt::format("{} allocation{} refused on the way and the program went on",
+                                        fullest->second.refused,
+                                        fullest->second.refused == 1 ? " was" : "s were"));
+  }
+  if (facts.budget_bytes) {
+    uint64_t peak = 0;
+    for (const auto& [index, use] : uses) peak = std::max(peak, use.worst.peak_used_bytes);
+    JudgeBudget(*facts.budget_bytes, peak, &verdict);
+  }
+  if (facts.training) DescribeTraining(*facts.training, &verdict);
+  verdict.exit_code = ExitCodeOf(facts, verdict.over_budget);
+  return verdict;
+}
+
+}  // namespace vramtrace::cli

@@ -1,0 +1,52 @@
+#pragma once
+// What a dry run says at its end, from what the simulated device, the trace and the wrapper know. Times of a
+// dry run mean nothing and are not among it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/launch/simulator_report.h"
+#include "analyzer/cli/launch/supervise.h"
+#include "preload/catalogue/catalogue.h"
+
+namespace vramtrace::cli {
+
+// What the run was seen to do, where the trace or the program's own Python told.
+struct TrainingFacts {
+  uint64_t steps = 0;  // whole optimizer steps
+  bool evaluated = false;
+  bool saved = false;
+};
+
+struct DryRunFacts {
+  std::string gpu_name;
+  std::string total_basis;    // "measured", "given with --total"
+  std::string context_basis;  // "general knowledge"
+  std::vector<launch::SimulatedProcess> processes;
+  int exit_code = 0;  // the program's, as a shell shows it
+  std::optional<launch::Stop> stop;
+  std::optional<uint64_t> budget_bytes;
+  std::optional<TrainingFacts> training;
+};
+
+struct DryRunVerdict {
+  enum class Fit { kFits, kTooClose, kDoesNotFit, kUnknown };
+  Fit fit = Fit::kUnknown;
+  bool over_budget = false;
+  int exit_code = 0;  // of the wrapper
+  std::vector<std::string> lines;
+};
+
+// How far device used on a real card may exceed a dry run's: 7 % of what is not context, the largest error
+// against published measurements of convolutional networks (transformers: 1 %), and 94 MiB by which a context
+// was seen to grow after it was made (A100, 40 GB).
+[[nodiscard]] uint64_t HighEstimate(uint64_t peak_bytes, uint64_t context_bytes);
+
+[[nodiscard]] DryRunVerdict Judge(const DryRunFacts& facts);
+
+// Why the wrapper ended the run, and what to do about it.
+[[nodiscard]] std::vector<std::string> StopLines(const launch::Stop& stop);
+
+}  // namespace vramtrace::cli

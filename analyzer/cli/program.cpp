@@ -1,0 +1,106 @@
+#include "analyzer/cli/program.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "analyzer/cli/launch/inspect.h"
+#include "analyzer/cli/launch/units.h"
+
+namespace vramtrace::cli {
+namespace fs = std::filesystem;
+
+namespace {
+
+class ProgramFormatter final : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = Formatter::make_usage(app, std::move(name));
+    while (usage.ends_with('\n')) usage.pop_back();
+    return usage + " -- COMMAND [ARGUMENTS]\n";
+  }
+};
+
+}  // namespace
+
+void ProgramCommand::SetProgram(std::vector<std::string> words) {
+  has_separator_ = true;
+  after_separator_ = std::move(words);
+}
+
+void ProgramCommand::AddOptions(CLI::App& app) {
+  app_ = &app;
+  app.prefix_command();
+  app.formatter(std::make_shared<ProgramFormatter>());
+}
+
+std::vector<std::string> ProgramCommand::Program() const {
+  std::vector<std::string> words = app_->remaining();
+  if (!words.empty() && words[0].starts_with('-')) {
+    Say(fmt::format("{}: unknown option {}; options of the program go after `--`", Name(), words[0]));
+    return {};
+  }
+  if (has_separator_) {
+    if (!words.empty()) words.emplace_back("--");  // it was the program's own
+    words.insert(words.end(), after_separator_.begin(), after_separator_.end());
+  }
+  if (words.empty() || words[0].empty()) {
+    Say(fmt::format("{}: no command to run; try: {}", Name(), Example()));
+    return {};
+  }
+  return words;
+}
+
+void Say(std::string_view line) {
+  fmt::print(stderr, "vramtrace: {}\n", line);
+  std::fflush(stderr);
+}
+
+namespace {
+
+// Relative where that is shorter to read.
+std::string Shown(const fs::path& path) {
+  std::error_code error;
+  const fs::path relative = path.lexically_relative(fs::current_path(error));
+  if (error || relative.empty() || relative.begin()->string() == "..") return path.string();
+  return relative.string();
+}
+
+void SayNothingRecorded(std::span<const std::string> program, const launch::Environment& environment) {
+  const auto file = launch::FindCommand(program[0], environment.Get("PATH").value_or("/bin:/usr/bin"));
+  const std::string certain = file ? launch::WhyNotPreloadable(*file) : "";
+  if (!certain.empty()) {
+    Say(fmt::format("nothing was recorded: {}", certain));
+    return;
+  }
+  Say("nothing was recorded: no process of this run used CUDA, or they were started without LD_PRELOAD (a "
+      "container, ssh, sudo, a batch system), or are statically linked");
+}
+
+}  // namespace
+
+bool SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
+               const launch::Environment& environment) {
+  std::vector<launch::Trace> traces = output.Find();
+  if (traces.empty()) {
+    output.RemoveEmptyFolder();
+    SayNothingRecorded(program, environment);
+    return false;
+  }
+  if (traces.size() == 1) {
+    const std::string name = Shown(traces[0].file);
+    Say(fmt::format("the trace is {} ({})", name, launch::BytesText(traces[0].bytes)));
+    Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(name)));
+    return true;
+  }
+  const std::string folder = Shown(output.Gather(&traces));
+  Say(fmt::format("{} processes were recorded, their traces are in {}:", traces.size(), folder));
+  for (const launch::Trace& trace : traces) {
+    Say(fmt::format("  {} ({})", trace.file.filename().string(), launch::BytesText(trace.bytes)));
+  }
+  Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(Shown(traces[0].file))));
+  return true;
+}
+
+}  // namespace vramtrace::cli

@@ -1,0 +1,40 @@
+#pragma once
+// What the wrappers share beyond analyzer/cli/launch: the user's command line, and the lines said at the end.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/launch/environment.h"
+#include "analyzer/cli/launch/traces.h"
+#include "analyzer/cli/subcommand.h"
+
+namespace vramtrace::cli {
+
+// A subcommand that runs the user's program.
+class ProgramCommand : public Subcommand {
+ public:
+  [[nodiscard]] bool TakesProgram() const override { return true; }
+  void SetProgram(std::vector<std::string> words) override;
+  void AddOptions(CLI::App& app) override;
+
+ protected:
+  // The program's command line: what followed `--`, or without one the first word that is not an option and
+  // everything after it. Empty: there is none, which has been said.
+  [[nodiscard]] std::vector<std::string> Program() const;
+
+ private:
+  CLI::App* app_ = nullptr;
+  bool has_separator_ = false;
+  std::vector<std::string> after_separator_;
+};
+
+// "vramtrace: <line>" on stderr.
+void Say(std::string_view line);
+
+// Says where the traces are and what to type next, or that there are none and why that may be. Returns true
+// when there is a trace.
+bool SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
+               const launch::Environment& environment);
+
+}  // namespace vramtrace::cli

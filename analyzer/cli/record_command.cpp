@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+
+#include "analyzer/cli/launch/child.h"
+#include "analyzer/cli/launch/installation.h"
+#include "analyzer/cli/launch/status.h"
+#include "analyzer/cli/launch/supervise.h"
+#include "analyzer/cli/program.h"
+
+namespace vramtrace::cli {
+namespace {
+
+class RecordCommand final : public ProgramCommand {
+ public:
+  [[nodiscard]] std::string_view Name() const override { return "record"; }
+  [[nodiscard]] std::string_view Summary() const override {
+    return "Run a program and record what fills the GPU's memory";
+  }
+  [[nodiscard]] std::string_view Example() const override { return "vramtrace record -- python train.py"; }
+
+  void AddOptions(CLI::App& app) override {
+    ProgramCommand::AddOptions(app);
+    app.add_option(
+        "-o,--output", output_,
+        "The trace's file, or a folder for one trace a process. %p is the process id, %r the rank. "
+        "Default: vramtrace-<program>-<pid>-<start>.vtrace here");
+    app.add_flag("-q,--quiet", quiet_, "Do not say where the trace is");
+  }
+
+  [[nodiscard]] int Run() override {
+    const std::vector<std::string> program = Program();
+    if (program.empty()) return kUsage;
+    const auto libraries = launch::FindLibraryFolder(launch::ThisExecutable());
+    if (!libraries.ok()) {
+      Say(fmt::format("{}: {}", libraries.error().file, libraries.error().message));
+      return kBadInput;
+    }
+    launch::TraceOutput output(output_, launch::ProgramName(program), std::chrono::system_clock::now());
+    if (const std::string problem = output.Prepare(); !problem.empty()) {
+      Say(fmt::format("{}; the program runs without a trace", problem));
+    }
+    launch::Environment environment(environ);
+    if (const auto bad = environment.Preload({launch::RecorderIn(libraries.value()).string()})) {
+      Say(fmt::format(
+          "{}: the loader cannot preload a path with spaces or colons; install vramtrace elsewhere", *bad));
+      return kBadInput;
+    }
+    environment.Set("VRAMTRACE_OUTPUT", output.Pattern());
+
+    int status = 0;
+    {
+      const launch::SignalQueue signals;
+      const launch::Child child =
+          launch::Launch({.command = program, .signal_on_wrapper_death = SIGTERM}, environment, signals);
+      if (child.process < 0) {
+        Say(child.error);
+        output.RemoveEmptyFolder();
+        return child.exit_code;
+      }
+      status = launch::Supervise(child, signals, {}).wait_status;
+    }
+    if (!quiet_) (void)SayTraces(output, program, environment);
+    return launch::PassOn(status);
+  }
+
+ private:
+  std::string output_;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Subcommand> MakeRecordCommand() { return std::make_unique<RecordCommand>(); }
+
+}  // namespace vramtrace::cli
