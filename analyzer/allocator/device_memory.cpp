@@ -7,7 +7,7 @@
 namespace vramtrace::allocator {
 namespace {
 
-constexpr Address kFirstAddress = Address{0x7f} << 40;
+constexpr Address kFirstAddress = Address{1} << 62;  // above what a driver gives, for GivenAddresses
 constexpr Bytes kAlignment = 2 * kMiB;
 constexpr Bytes kKiB = 1024;
 
