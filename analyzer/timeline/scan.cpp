@@ -1,0 +1,265 @@
+#include "analyzer/timeline/scan.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "analyzer/trace/event_stream.h"
+
+namespace vramtrace::timeline {
+namespace {
+
+using model::StringId;
+using trace::Event;
+using trace::PacketKind;
+using trace::Statistic;
+
+uint64_t Absolute(const Event& event, int64_t delta) {
+  return event.base_address + static_cast<uint64_t>(delta);
+}
+
+template <typename Message>
+bool Parse(const Event& event, Message* message) {
+  return message->ParseFromArray(event.body.data(), static_cast<int>(event.body.size()));
+}
+
+void Raise(Peak* peak, uint64_t bytes, const Instant& instant) {
+  if (bytes <= peak->bytes) return;
+  peak->bytes = bytes;
+  peak->instant = instant;
+}
+
+class Scanner {
+ public:
+  Scanner(std::shared_ptr<trace::TraceFile> file, std::shared_ptr<const model::Tables> tables,
+          std::shared_ptr<const model::StackTable> stacks)
+      : file_(std::move(file)), tables_(tables), replay_(tables, std::move(stacks)) {
+    scan_.sites.resize(tables->stacks.size());
+  }
+
+  Scan Run() {
+    trace::EventStream stream(file_, trace::EventStream::Counting::kCount);
+    Event event;
+    while (stream.Next(&event)) Add(event);
+    scan_.completed_steps = replay_.completed_steps();
+    for (auto& [index, device] : replay_.devices()) {
+      DeviceScan& result = scan_.devices[index];
+      result.contradictions = device.memory.contradictions();
+      result.counters = device.memory.counters();
+      result.total_bytes = device.memory.total_bytes();
+    }
+    return std::move(scan_);
+  }
+
+ private:
+  void Add(const Event& event) {
+    if (event.has_sequence) CountTime(event);
+    const Applied applied = replay_.Apply(event);
+    if (applied.device != nullptr) {
+      AddToDevice(event, applied, &scan_.devices[applied.device_index]);
+      return;
+    }
+    switch (event.kind) {
+      case PacketKind::kLabel:
+        return AddLabel(event);
+      case PacketKind::kInputTensor:
+        return AddInput(event);
+      case PacketKind::kStep:
+        return AddStep(event);
+      case PacketKind::kHostAllocate:
+      case PacketKind::kHostFree:
+        return AddHost(event);
+      default:
+        return;
+    }
+  }
+
+  void CountTime(const Event& event) {
+    ++scan_.events;
+    if (scan_.first_time_ns == 0) scan_.first_time_ns = event.time_ns;
+    scan_.last_time_ns = std::max(scan_.last_time_ns, event.time_ns);
+    if (!tables_->stacks.Has(event.stack) && event.stack != model::StackId::kNone) {
+      file_->statistics().Add(Statistic::kUnknownReference);
+    }
+  }
+
+  void AddToDevice(const Event& event, const Applied& applied, DeviceScan* device) {
+    const DeviceMemory& memory = applied.device->memory;
+    switch (event.kind) {
+      case PacketKind::kBlockAllocate:
+        AddBlock(event, applied, device);
+        break;
+      case PacketKind::kBlockFree:
+        ++device->block_frees;
+        if (applied.freed) CountLife(*applied.freed, *applied.device);
+        break;
+      case PacketKind::kDriverAllocate:
+        AddDriverAllocation(event, applied, device);
+        break;
+      case PacketKind::kDriverFree:
+        ++device->driver_frees;
+        break;
+      case PacketKind::kOutOfMemory:
+        AddOutOfMemory(event, applied, device);
+        break;
+      default:
+        break;
+    }
+    if (event.kind == PacketKind::kBlockFree) return;
+    Raise(&device->reserved, memory.reserved(), applied.instant);
+    Raise(&device->driver, memory.driver_bytes(), applied.instant);
+    if (const std::optional<uint64_t> used = memory.device_used()) {
+      device->used_ever_known = true;
+      Raise(&device->used, *used, applied.instant);
+    }
+  }
+
+  void AddBlock(const Event& event, const Applied& applied, DeviceScan* device) {
+    if (scan_.main_thread == model::ThreadId::kNone) scan_.main_thread = event.thread;
+    ++device->block_allocations;
+    ++device->allocations;
+    if (event.requested == 0) ++device->blocks_without_request;
+    const uint64_t allocated = applied.device->memory.allocated();
+    Raise(&device->allocated, allocated, applied.instant);
+    const uint64_t step = applied.instant.step;
+    if (step >= kMaxStepPeaks) return;
+    if (device->step_peaks.size() <= step) device->step_peaks.resize(step + 1);
+    device->step_peaks[step] = std::max(device->step_peaks[step], allocated);
+  }
+
+  void CountLife(const Block& block, const DeviceState& device) {
+    if (block.phase != model::Phase::kForward) return;
+    const uint32_t stack = trace::Raw(block.stack);
+    if (stack == 0 || stack >= scan_.sites.size()) return;
+    SiteLives& lives = scan_.sites[stack];
+    ++(device.last_backward_sequence > block.sequence ? lives.outlived_forward : lives.died_in_forward);
+  }
+
+  void AddDriverAllocation(const Event& event, const Applied& applied, DeviceScan* device) {
+    if (event.result == 0) {
+      ++device->driver_allocations;
+      ++device->allocations;
+      return;
+    }
+    if (event.result != trace::kResultOutOfMemory) return;
+    ++device->refused_driver_calls;
+    Refusal refusal;
+    refusal.instant = applied.instant;
+    refusal.requested = event.bytes;
+    refusal.driver_requested = event.bytes;
+    refusal.caller = event.caller;
+    refusal.function = event.function;
+    refusal.caching_allocator = false;
+    refusal.allocations_before = device->allocations;
+    last_refused_[applied.device_index] = refusal;
+    // The caching allocator retries and reports by itself; nobody else does.
+    if (tables_->Text(event.caller).find("c10_cuda") == std::string_view::npos) Keep(device, refusal);
+  }
+
+  void AddOutOfMemory(const Event& event, const Applied& applied, DeviceScan* device) {
+    Refusal refusal;
+    refusal.instant = applied.instant;
+    refusal.requested = event.requested;
+    refusal.allocated_total = event.allocated_total;
+    refusal.reserved_total = event.reserved_total;
+    refusal.allocations_before = device->allocations;
+    const auto refused = last_refused_.find(applied.device_index);
+    if (refused != last_refused_.end() && refused->second.allocations_before == device->allocations) {
+      refusal.driver_requested = refused->second.driver_requested;
+      refusal.caller = refused->second.caller;
+      refusal.function = refused->second.function;
+    }
+    Keep(device, refusal);
+  }
+
+  static void Keep(DeviceScan* device, const Refusal& refusal) {
+    ++device->refusal_count;
+    if (device->refusals.size() < kMaxRefusals) {
+      device->refusals.push_back(refusal);
+    } else {
+      device->refusals.back() = refusal;
+    }
+  }
+
+  void AddLabel(const Event& event) {
+    v1::Label label;
+    if (!Parse(event, &label)) return file_->statistics().Add(Statistic::kMalformedPacket);
+    scan_.labels.push_back({event.sequence,
+                            Absolute(event, label.address_delta()),
+                            label.bytes(),
+                            label.kind(),
+                            StringId{label.name()},
+                            StringId{label.state_key()},
+                            StringId{label.dtype()},
+                            {label.shape().begin(), label.shape().end()},
+                            label.device()});
+  }
+
+  void AddInput(const Event& event) {
+    v1::InputTensor input;
+    if (!Parse(event, &input)) return file_->statistics().Add(Statistic::kMalformedPacket);
+    if (input_step_count_ == 0 || input.step() != newest_input_step_) {
+      // Keep the first step's rows and drop those of the step before this one.
+      if (input_step_count_ >= 2) scan_.inputs.resize(first_inputs_);
+      if (input_step_count_ == 1) first_inputs_ = scan_.inputs.size();
+      ++input_step_count_;
+      newest_input_step_ = input.step();
+    }
+    scan_.inputs.push_back({StringId{input.name()},
+                            StringId{input.dtype()},
+                            {input.shape().begin(), input.shape().end()},
+                            input.bytes(),
+                            input.step(),
+                            event.sequence,
+                            Absolute(event, input.address_delta()),
+                            input.on_device()});
+  }
+
+  void AddStep(const Event& event) {
+    v1::Step step;
+    if (!Parse(event, &step)) return file_->statistics().Add(Statistic::kMalformedPacket);
+    const std::string name(tables_->Text(StringId{step.optimizer()}));
+    const auto& known = scan_.optimizers;
+    if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end()) {
+      scan_.optimizers.push_back(name);
+    }
+  }
+
+  void AddHost(const Event& event) {
+    if (event.result != 0) {
+      ++scan_.host.refused;
+      return;
+    }
+    if (event.kind == PacketKind::kHostAllocate) {
+      host_[event.address] = event.bytes;
+      scan_.host.bytes += event.bytes;
+      scan_.host.peak = std::max(scan_.host.peak, scan_.host.bytes);
+    } else if (const auto found = host_.find(event.address); found != host_.end()) {
+      scan_.host.bytes -= found->second;
+      host_.erase(found);
+    }
+  }
+
+  std::shared_ptr<trace::TraceFile> file_;
+  std::shared_ptr<const model::Tables> tables_;
+  Replay replay_;
+  Scan scan_;
+  std::map<uint32_t, Refusal> last_refused_;  // driver calls, by device
+  std::unordered_map<uint64_t, uint64_t> host_;
+  uint64_t input_step_count_ = 0;
+  uint64_t newest_input_step_ = 0;
+  size_t first_inputs_ = 0;
+};
+
+}  // namespace
+
+bool DeviceScan::EndedOutOfMemory() const {
+  return !refusals.empty() && refusals.back().allocations_before == allocations;
+}
+
+Scan ScanTrace(const std::shared_ptr<trace::TraceFile>& file,
+               const std::shared_ptr<const model::Tables>& tables,
+               const std::shared_ptr<const model::StackTable>& stacks) {
+  return Scanner(file, tables, stacks).Run();
+}
+
+}  // namespace vramtrace::timeline

@@ -1,0 +1,113 @@
+#pragma once
+// The first pass over a trace: peaks, steps, refusals, labels, and how long blocks of each call site live.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/timeline/replay.h"
+#include "analyzer/trace/trace_file.h"
+
+namespace vramtrace::timeline {
+
+struct Peak {
+  uint64_t bytes = 0;
+  Instant instant;
+};
+
+// An allocation that was refused for good: the caching allocator's report after its retries, or a refused
+// driver call of somebody else.
+struct Refusal {
+  Instant instant;
+  uint64_t requested = 0;         // bytes, as the caching allocator rounded them
+  uint64_t driver_requested = 0;  // of the newest refused driver call before it; 0: none was seen
+  uint64_t allocated_total = 0;   // PyTorch's own counters; 0 for a refusal outside of it
+  uint64_t reserved_total = 0;
+  model::StringId caller{};         // of the driver call
+  model::StringId function{};       // likewise
+  bool caching_allocator = true;    // reported by the caching allocator
+  uint64_t allocations_before = 0;  // successful allocations on the device until then
+};
+
+struct DeviceScan {
+  Peak allocated;
+  Peak reserved;
+  Peak used;    // as the device reports it
+  Peak driver;  // what we saw taken from the driver
+  uint64_t block_allocations = 0;
+  uint64_t block_frees = 0;
+  uint64_t driver_allocations = 0;
+  uint64_t driver_frees = 0;
+  uint64_t refused_driver_calls = 0;
+  uint64_t blocks_without_request = 0;
+  std::vector<Refusal> refusals;  // at most kMaxRefusals, the first and the newest
+  uint64_t refusal_count = 0;
+  std::vector<uint64_t> step_peaks;  // allocated, by step; at most kMaxStepPeaks
+  bool used_ever_known = false;
+  Contradictions contradictions;
+  CounterCheck counters;
+  uint64_t total_bytes = 0;
+  // The newest refusal was followed by no successful allocation: the run ended there.
+  [[nodiscard]] bool EndedOutOfMemory() const;
+  uint64_t allocations = 0;  // blocks and driver allocations that succeeded
+};
+
+inline constexpr size_t kMaxRefusals = 64;
+inline constexpr size_t kMaxStepPeaks = 1 << 20;
+
+struct LabelRow {
+  uint64_t sequence = 0;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  v1::Label::Kind kind{};
+  model::StringId name{};
+  model::StringId state_key{};
+  model::StringId dtype{};
+  std::vector<int64_t> shape;
+  uint32_t device = 0;
+};
+
+struct InputRow {
+  model::StringId name{};
+  model::StringId dtype{};
+  std::vector<int64_t> shape;
+  uint64_t bytes = 0;
+  uint64_t step = 0;
+  uint64_t sequence = 0;
+  uint64_t address = 0;
+  bool on_device = false;
+};
+
+// How blocks that a forward call site allocates end.
+struct SiteLives {
+  uint32_t outlived_forward = 0;  // freed after the backward pass had begun
+  uint32_t died_in_forward = 0;
+};
+
+struct HostMemory {
+  uint64_t bytes = 0;  // pinned or registered, alive
+  uint64_t peak = 0;
+  uint64_t refused = 0;
+};
+
+struct Scan {
+  std::map<uint32_t, DeviceScan> devices;
+  std::vector<LabelRow> labels;
+  std::vector<InputRow> inputs;         // of the first and of the newest step that has any
+  std::vector<SiteLives> sites;         // by stack id
+  std::vector<std::string> optimizers;  // class names, each once
+  uint64_t completed_steps = 0;
+  uint64_t events = 0;  // packets with a place in the sequence
+  uint64_t first_time_ns = 0;
+  uint64_t last_time_ns = 0;
+  model::ThreadId main_thread{};  // of the first block
+  HostMemory host;
+};
+
+[[nodiscard]] Scan ScanTrace(const std::shared_ptr<trace::TraceFile>& file,
+                             const std::shared_ptr<const model::Tables>& tables,
+                             const std::shared_ptr<const model::StackTable>& stacks);
+
+}  // namespace vramtrace::timeline
