@@ -3,6 +3,7 @@
 The kind says what a stub answers when nobody has written the function by hand:
 
     status   the library's not-supported status (the default, not written)
+    library  the same status, but one line for the whole library: for libraries that are absent as a whole
     void     nothing: the function returns nothing
     null     a null pointer
     zero     0: the function returns a size or a count, not a status
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import pathlib
 
-KINDS = ("status", "void", "null", "zero", "kernel", "hand")
+KINDS = ("status", "library", "void", "null", "zero", "kernel", "hand")
 
 
 class ListError(Exception):

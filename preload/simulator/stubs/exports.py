@@ -88,11 +88,13 @@ def wheel_libraries(folders: Iterable[str]) -> Iterator[elf.Library]:
 def wanted_from(library: elf.Library, simulated: Simulated) -> set[str]:
     """Names `library` would take from `simulated`: by version, else by name where it needs that soname.
 
-    Weak imports count as well: a program may test them and take another path, but the real library has
-    them, and PyTorch built against it calls them.
+    Weak imports do not count: they are how a program asks whether something is there (PyTorch asks for
+    nvshmem_init so), and a stand-in that cannot do it should be absent.
     """
     wanted = set()
     for symbol in library.imports():
+        if symbol.weak:
+            continue
         by_version = (
             simulated.node and symbol.version == simulated.node and symbol.library == simulated.soname
         )
@@ -133,16 +135,20 @@ def check(libraries: list[Simulated], folders: list[str]) -> int:
 
 def needed(libraries: list[Simulated], folders: list[str]) -> int:
     served = {row.soname for row in libraries}
+    stems = {soname.split(".so")[0] for soname in served}
     absent: dict[str, set[str]] = collections.defaultdict(set)
     seen = set()
     for library in wheel_libraries(folders):
-        for soname in library.needed:
-            if NVIDIA_SONAME.fullmatch(soname):
-                seen.add(soname)
-                if soname not in served:
-                    absent[soname].add(library.path.name)
+        for soname in filter(NVIDIA_SONAME.fullmatch, library.needed):
+            seen.add(soname)
+            if soname not in served:
+                absent[soname].add(library.path.name)
+    # A wheel may carry one file for each CUDA major (bitsandbytes does); it loads the one of its PyTorch.
+    others = {soname for soname in absent if soname.split(".so")[0] in stems}
     for soname, files in sorted(absent.items()):
-        print(f"{soname} is needed by {', '.join(sorted(files))} and nothing replaces it")
+        what = "another CUDA major" if soname in others else "nothing replaces it"
+        print(f"{soname} is needed by {', '.join(sorted(files))}: {what}")
+    absent = {soname: files for soname, files in absent.items() if soname not in others}
     print(f"{len(seen)} libraries needed, {len(absent)} not replaced")
     return 1 if absent or not seen else 0
 

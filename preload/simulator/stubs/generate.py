@@ -36,6 +36,7 @@ UNSUPPORTED = 'vramtrace_sim_unsupported(LIBRARY, "{name}");'
 #: By the kind in the export list: return type, parameter, body.
 STUB_KINDS = {
     "status": ("uint64_t", "", UNSUPPORTED + " return REFUSAL;"),
+    "library": ("uint64_t", "", 'vramtrace_sim_unsupported(LIBRARY, "every function"); return REFUSAL;'),
     "void": ("void", "", UNSUPPORTED),
     "null": ("void*", "", UNSUPPORTED + " return nullptr;"),
     "zero": ("uint64_t", "", UNSUPPORTED + " return 0;"),
