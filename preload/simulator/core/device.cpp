@@ -1,5 +1,7 @@
 #include "preload/simulator/core/device.h"
 
+#include <cuda.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +19,7 @@ namespace {
 
 thread_local int current_device __attribute__((tls_model("initial-exec"))) = 0;
 std::atomic<bool> forked{false};
+std::atomic<int> driver_version{CUDA_VERSION};
 
 void FillIdentity(Device& device, int physical) {
   std::memcpy(device.uuid, "vramtrace-sim", 13);
@@ -130,6 +133,9 @@ Status SetCurrentDevice(int index) {
   current_device = index;
   return Status::kOk;
 }
+
+int DriverVersion() { return driver_version.load(std::memory_order_relaxed); }
+void RuntimeInUse(int version) { driver_version.store(version, std::memory_order_relaxed); }
 
 bool Forked() { return forked.load(std::memory_order_relaxed); }
 void MarkForked() { forked.store(true, std::memory_order_relaxed); }

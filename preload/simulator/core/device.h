@@ -45,6 +45,11 @@ inline Status EnsureContext() { return EnsureContext(CurrentDevice()); }
 // kInvalidValue for a number that the public headers do not declare.
 VRAMTRACE_SIM_EXPORT Status DeviceAttribute(int device, int attribute, int* value);
 
+// The CUDA version that the driver reports, as 13020: that of the runtime the program uses, because libraries
+// of one soname for both majors must agree with the wheel. The newest headers' before a runtime is used.
+[[nodiscard]] VRAMTRACE_SIM_EXPORT int DriverVersion();
+VRAMTRACE_SIM_EXPORT void RuntimeInUse(int version);
+
 // True in a child forked after the first use of a device.
 [[nodiscard]] VRAMTRACE_SIM_EXPORT bool Forked();
 

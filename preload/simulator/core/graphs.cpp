@@ -151,8 +151,15 @@ Status Instantiate(Graph* graph, GraphExecutable** executable) {
   Tables& tables = TheTables();
   std::lock_guard lock(tables.mutex);
   if (tables.graphs.count(graph) == 0) return Status::kInvalidHandle;
-  *executable = new GraphExecutable;
+  *executable = new GraphExecutable{graph};
   tables.executables.insert(*executable);
+  return Status::kOk;
+}
+
+Status LaunchGraph(GraphExecutable* executable, Stream* stream) {
+  if (executable == nullptr || stream == nullptr) return Status::kInvalidHandle;
+  ++executable->launches;
+  report::Add(report::Count::kGraphLaunches);
   return Status::kOk;
 }
 

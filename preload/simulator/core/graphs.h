@@ -13,6 +13,7 @@ namespace vramtrace::simulator {
 struct GraphNode;
 
 struct GraphExecutable {
+  Graph* graph = nullptr;  // it was made from; may be gone
   uint64_t launches = 0;
 };
 
@@ -37,6 +38,7 @@ VRAMTRACE_SIM_EXPORT Status NodeType(GraphNode* node, int* type);
 VRAMTRACE_SIM_EXPORT Status SetCaptureFrontier(Stream* stream, GraphNode* const* nodes, size_t count,
                                                bool add);
 
+VRAMTRACE_SIM_EXPORT Status LaunchGraph(GraphExecutable* executable, Stream* stream);
 VRAMTRACE_SIM_EXPORT Status Instantiate(Graph* graph, GraphExecutable** executable);
 VRAMTRACE_SIM_EXPORT Status DestroyExecutable(GraphExecutable* executable);
 [[nodiscard]] VRAMTRACE_SIM_EXPORT GraphExecutable* FindExecutable(void* handle);

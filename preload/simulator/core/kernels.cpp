@@ -1,8 +1,15 @@
 #include "preload/simulator/core/kernels.h"
 
+#include <cuda.h>
+
 #include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
 
 #include "preload/simulator/core/device.h"
+#include "preload/simulator/core/faults.h"
+#include "preload/simulator/core/graphs.h"
 #include "preload/simulator/core/log.h"
 #include "preload/simulator/core/report.h"
 
@@ -23,7 +30,65 @@ int BlocksByRegisters(const catalogue::Limits& limits, int registers, int warps)
   return warps_that_fit / warps;
 }
 
+// Importing PyTorch registers 24,000 kernels: they are only appended, and indexed when a name is asked for.
+struct Kernels {
+  std::mutex mutex;
+  std::vector<std::pair<const void*, const char*>> registered;
+  std::unordered_map<const void*, const char*> names;
+  std::unordered_map<const void*, int> dynamic_shared;
+};
+
+Kernels& TheKernels() {
+  static auto* kernels = new Kernels;
+  return *kernels;
+}
+
 }  // namespace
+
+void RegisterKernel(const void* handle, const char* name) {
+  Kernels& kernels = TheKernels();
+  std::lock_guard lock(kernels.mutex);
+  kernels.registered.emplace_back(handle, name);
+}
+
+const char* KernelName(const void* handle) {
+  Kernels& kernels = TheKernels();
+  std::lock_guard lock(kernels.mutex);
+  for (const auto& [key, name] : kernels.registered) kernels.names[key] = name;
+  kernels.registered.clear();
+  auto found = kernels.names.find(handle);
+  return found == kernels.names.end() ? "?" : found->second;
+}
+
+KernelFacts FactsOf(const void* handle) {
+  KernelFacts facts;
+  Kernels& kernels = TheKernels();
+  std::lock_guard lock(kernels.mutex);
+  auto found = kernels.dynamic_shared.find(handle);
+  if (found != kernels.dynamic_shared.end()) facts.max_dynamic_shared_bytes = found->second;
+  return facts;
+}
+
+Status SetMaxDynamicShared(const void* handle, int device, int bytes) {
+  const Device* facts = DeviceAt(device);
+  if (facts == nullptr) return Status::kInvalidDevice;
+  if (bytes < 0 || bytes > facts->limits->shared_per_block_opt_in) return Status::kInvalidValue;
+  Kernels& kernels = TheKernels();
+  std::lock_guard lock(kernels.mutex);
+  kernels.dynamic_shared[handle] = bytes;
+  return Status::kOk;
+}
+
+Status Launch(const void* kernel, void* stream_handle) {
+  Stream* stream = FindStream(stream_handle);
+  if (stream == nullptr) return Status::kInvalidHandle;
+  if (Status status = EnsureContext(stream->device); status != Status::kOk) return status;
+  if (ShouldFail(CallKind::kLaunch)) return Status::kInjected;
+  report::Add(report::Count::kLaunches);
+  CaptureWork(stream, CU_GRAPH_NODE_TYPE_KERNEL);
+  if (Verbose()) Log("kernel %s", KernelName(kernel));
+  return Status::kOk;
+}
 
 int CodeVersion(int device) {
   const Device* facts = DeviceAt(device);
@@ -55,11 +120,6 @@ Status Occupancy(int device, const KernelFacts& kernel, int threads, uint64_t dy
   int by_shared = shared > 0 ? limits.shared_per_multiprocessor / shared : limits.blocks_per_multiprocessor;
   *blocks = std::min({by_warps, by_registers, by_shared, limits.blocks_per_multiprocessor});
   return Status::kOk;
-}
-
-void CountLaunch(const char* kernel_name) {
-  report::Add(report::Count::kLaunches);
-  if (Verbose() && kernel_name != nullptr) Log("kernel %s", kernel_name);
 }
 
 }  // namespace vramtrace::simulator

@@ -15,6 +15,16 @@ struct KernelFacts {
   int max_dynamic_shared_bytes = 49152;
 };
 
+// Kernels are known by the address of their host stub, or by a handle made for one loaded at run time.
+VRAMTRACE_SIM_EXPORT void RegisterKernel(const void* handle, const char* name);
+[[nodiscard]] VRAMTRACE_SIM_EXPORT const char* KernelName(const void* handle);  // "?" when it is not known
+[[nodiscard]] VRAMTRACE_SIM_EXPORT KernelFacts FactsOf(const void* handle);
+// kInvalidValue above what a block may have on the device.
+VRAMTRACE_SIM_EXPORT Status SetMaxDynamicShared(const void* handle, int device, int bytes);
+
+// What every launch does: makes the context, counts, adds to a capture. `stream` is a handle.
+VRAMTRACE_SIM_EXPORT Status Launch(const void* kernel, void* stream);
+
 // Newest code a wheel carries for the device: same major, highest minor not above the device's. CUB chooses
 // its tuning, and so the size of its temporary storage, by it. 86 for 8.6 and 8.9.
 [[nodiscard]] VRAMTRACE_SIM_EXPORT int CodeVersion(int device);
@@ -23,7 +33,5 @@ struct KernelFacts {
 // (cuda_occupancy.h in the toolkit has the rule); 0 when one block does not fit.
 VRAMTRACE_SIM_EXPORT Status Occupancy(int device, const KernelFacts& kernel, int threads,
                                       uint64_t dynamic_shared_bytes, int* blocks);
-
-VRAMTRACE_SIM_EXPORT void CountLaunch(const char* kernel_name);
 
 }  // namespace vramtrace::simulator

@@ -1,0 +1,15 @@
+# vramtrace_error_names(OUTPUT HEADER PATTERN): a file of X(NAME) rows, one for each error code that a CUDA header
+# declares, so that names never lag behind the headers and are not written down twice.
+function(vramtrace_error_names output header pattern)
+  file(STRINGS "${header}" lines REGEX "^ *(${pattern}) *= *[0-9]+")
+  set(rows "")
+  foreach(line ${lines})
+    string(REGEX REPLACE "^ *([A-Za-z0-9_]+) *=.*" "\\1" name "${line}")
+    string(APPEND rows "X(${name})\n")
+  endforeach()
+  if(rows STREQUAL "")
+    message(FATAL_ERROR "${header}: found no error codes; the header's layout has changed")
+  endif()
+  file(WRITE "${output}.new" "${rows}")
+  file(COPY_FILE "${output}.new" "${output}" ONLY_IF_DIFFERENT)
+endfunction()
