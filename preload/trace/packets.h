@@ -58,7 +58,7 @@ struct BlockAllocatePacket {
   uint32_t stack = 0;
   uint32_t device = 0;
   uint32_t thread = 0;
-  AutogradFields autograd;
+  AutogradFields autograd{};
   uint64_t allocated_total = 0;
   uint64_t reserved_total = 0;
 };
@@ -68,7 +68,7 @@ struct BlockFreePacket {
   uint64_t bytes = 0;
   uint32_t stack = 0;
   uint32_t device = 0;
-  AutogradFields autograd;
+  AutogradFields autograd{};
   uint64_t allocated_total = 0;
   uint64_t reserved_total = 0;
 };
@@ -141,7 +141,7 @@ struct OutOfMemoryPacket {
   uint64_t reserved_total = 0;
   uint32_t device = 0;
   uint32_t stack = 0;
-  AutogradFields autograd;
+  AutogradFields autograd{};
 };
 
 struct LabelPacket {
