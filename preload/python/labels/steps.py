@@ -1,0 +1,171 @@
+"""Step marks and labels around torch.optim.Optimizer.step, whatever optimizer it is.
+
+Labels cost about a millisecond for 150 parameters, and a trace has to last for weeks: everything is labelled
+around the first FULL_STEPS steps of each optimizer, and afterwards only when the bytes that survive a step have
+changed since (something new persists), with a growing distance.
+"""
+
+import weakref
+
+from _vramtrace import native
+
+from . import tensors
+from .guard import hook
+
+FULL_STEPS = 3
+MAX_DISTANCE = 64
+
+# Functions called with the number of a step that has just ended. May end the process.
+after_step = []
+
+
+class OptimizerNotes:
+    """What is remembered of one optimizer."""
+
+    def __init__(self, optimizer):
+        self.reference = weakref.ref(optimizer)
+        self.steps = 0
+        self.full = True  # labels are written around the step that is running
+        self.survivors = None  # allocated bytes after the last full step
+        self.distance = 1
+        self.next_allowed = FULL_STEPS
+
+
+class Labeller:
+    """Without a registry (labels switched off) it marks steps and nothing else."""
+
+    def __init__(self, torch, registry):
+        self.torch = torch
+        self.registry = registry
+        self.notes = {}  # id(optimizer) -> OptimizerNotes
+        self.number = 0
+        self.primary = None  # weak reference to the optimizer whose steps are counted
+
+    # ---------------------------------------------------------------------------------------- optimizer hooks
+
+    def before(self, optimizer, arguments, keywords):
+        notes = self.notes_of(optimizer)
+        native.step(self.number, False, type(optimizer).__name__, id(optimizer))
+        notes.full = self.wants_labels(notes)
+        if notes.full:
+            self.label_model(optimizer)
+
+    def after(self, optimizer, arguments, keywords):
+        notes = self.notes_of(optimizer)
+        if notes.full:
+            self.label_states(optimizer, self.names())
+            notes.survivors = native.allocated()
+        notes.steps += 1
+        native.step(self.number, True, type(optimizer).__name__, id(optimizer))
+        if self.is_primary(optimizer):
+            self.number += 1
+            native.expect_inputs()
+            for function in after_step:
+                function(self.number - 1)
+
+    def notes_of(self, optimizer):
+        notes = self.notes.get(id(optimizer))
+        if notes is None or notes.reference() is not optimizer:
+            self.notes = {k: n for k, n in self.notes.items() if n.reference() is not None}
+            notes = self.notes[id(optimizer)] = OptimizerNotes(optimizer)
+        return notes
+
+    def is_primary(self, optimizer):
+        if self.primary is None or self.primary() is None:
+            self.primary = weakref.ref(optimizer)
+        return self.primary() is optimizer
+
+    def wants_labels(self, notes):
+        if self.registry is None:
+            return False
+        if notes.steps < FULL_STEPS:
+            return True
+        if notes.steps < notes.next_allowed or native.allocated() == notes.survivors:
+            return False
+        notes.distance = min(2 * notes.distance, MAX_DISTANCE)
+        notes.next_allowed = notes.steps + notes.distance
+        return True
+
+    # -------------------------------------------------------------------------------------------------- labels
+
+    def names(self):
+        """id(parameter) -> its first name."""
+        names = {}
+        for name, parameter in self.registry.parameters():
+            names.setdefault(id(parameter), name)
+        return names
+
+    def find_names(self, optimizer):
+        """names(), after looking harder for an optimizer's parameters that have none."""
+        unnamed = [p for p in parameters_of(optimizer) if not self.registry.add_owner(p)]
+        names = self.names()
+        if any(id(p) not in names for p in unnamed):
+            self.registry.walk_objects()
+            names = self.names()
+        return names
+
+    def label_model(self, optimizer):
+        """Weights, buffers and gradients: the optimizer's and those of every known module."""
+        with self.torch._C.DisableTorchFunction():
+            names = self.find_names(optimizer)
+            self.registry.name_modules()
+            for name, parameter in self.registry.parameters():
+                self.label_parameter(name, parameter, names.get(id(parameter)) == name)
+            for name, buffer in self.registry.buffers():
+                tensors.label(tensors.BUFFER, buffer, name)
+            for index, parameter in enumerate(parameters_of(optimizer)):
+                if id(parameter) not in names:  # of no module: its place in the optimizer is its name
+                    self.label_parameter("param.%d" % index, parameter, True)
+
+    def label_parameter(self, name, parameter, first_name):
+        tensors.label(tensors.PARAMETER, parameter, name)
+        gradient = parameter.grad if first_name and parameter.is_leaf else None
+        if gradient is not None:
+            tensors.label(tensors.GRADIENT, gradient, name)
+
+    def label_states(self, optimizer, names):
+        with self.torch._C.DisableTorchFunction():
+            order = {id(p): "param.%d" % i for i, p in enumerate(parameters_of(optimizer))}
+            for parameter, state in list(optimizer.state.items()):
+                name = names.get(id(parameter)) or order.get(id(parameter)) or ""
+                self.label_state(name, "", state, 0)
+
+    def label_state(self, name, key, value, depth):
+        """A state is a tensor, or a dict or list of such (L-BFGS keeps lists of directions)."""
+        if isinstance(value, self.torch.Tensor):
+            tensors.label(tensors.OPTIMIZER_STATE, value, name, key)
+        elif depth < 3 and isinstance(value, dict):
+            for inner, element in list(value.items()):
+                self.label_state(name, key + "." + str(inner) if key else str(inner), element, depth + 1)
+        elif depth < 3 and isinstance(value, (list, tuple)):
+            for inner, element in enumerate(value):
+                self.label_state(name, key + "." + str(inner) if key else str(inner), element, depth + 1)
+
+    def label_everything(self):
+        """At an out of memory, or a step's first forward: whatever is alive, step or no step."""
+        with self.torch._C.DisableTorchFunction():
+            self.registry.name_modules()
+            names = self.names()
+            for name, parameter in self.registry.parameters():
+                self.label_parameter(name, parameter, names.get(id(parameter)) == name)
+            for name, buffer in self.registry.buffers():
+                tensors.label(tensors.BUFFER, buffer, name)
+        for notes in list(self.notes.values()):
+            optimizer = notes.reference()
+            if optimizer is not None:
+                self.label_states(optimizer, names)
+
+
+def parameters_of(optimizer):
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def install(torch, registry):
+    labeller = Labeller(torch, registry)
+    optimizer = torch.optim.optimizer
+    before = getattr(optimizer, "register_optimizer_step_pre_hook", None)  # since 2.0
+    after = getattr(optimizer, "register_optimizer_step_post_hook", None)
+    if before is not None and after is not None:
+        before(hook(labeller.before))
+        after(hook(labeller.after))
+    return labeller
