@@ -113,15 +113,15 @@ void CopyOut(State& state, void* destination, uint64_t source, uint64_t bytes) {
 
 void ForgetStored(State& state, uint64_t address, uint64_t bytes) {
   state.stored.ForEach(address, bytes, [](uint64_t begin, uint64_t end) {
-    uint64_t first = (begin + StoredPages::kPage - 1) / StoredPages::kPage * StoredPages::kPage;
-    uint64_t last = end / StoredPages::kPage * StoredPages::kPage;
+    uint64_t first = (begin + kHostPage - 1) / kHostPage * kHostPage;
+    uint64_t last = end / kHostPage * kHostPage;
     if (first >= last) {
       std::memset(Pointer(begin), 0, end - begin);
       return;
     }
     std::memset(Pointer(begin), 0, first - begin);
     std::memset(Pointer(last), 0, end - last);
-    if (last - first >= 16 * StoredPages::kPage) {
+    if (last - first >= 16 * kHostPage) {
       madvise(Pointer(first), last - first, MADV_DONTNEED);
     } else {
       std::memset(Pointer(first), 0,

@@ -111,15 +111,24 @@ const char* ErrorText(int code, const char* name) {
 
 int ErrorCode(Status status) {
   switch (status) {
-    case Status::kOk: return CUDA_SUCCESS;
-    case Status::kInvalidValue: return CUDA_ERROR_INVALID_VALUE;
-    case Status::kOutOfMemory: return CUDA_ERROR_OUT_OF_MEMORY;
-    case Status::kInvalidDevice: return DeviceCount() == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_ERROR_INVALID_DEVICE;
-    case Status::kInvalidHandle: return CUDA_ERROR_INVALID_HANDLE;
-    case Status::kNotFound: return CUDA_ERROR_NOT_FOUND;
-    case Status::kNotSupported: return CUDA_ERROR_NOT_SUPPORTED;
-    case Status::kForked: return CUDA_ERROR_NOT_INITIALIZED;
-    case Status::kInjected: return CUDA_ERROR_LAUNCH_FAILED;
+    case Status::kOk:
+      return CUDA_SUCCESS;
+    case Status::kInvalidValue:
+      return CUDA_ERROR_INVALID_VALUE;
+    case Status::kOutOfMemory:
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    case Status::kInvalidDevice:
+      return DeviceCount() == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_ERROR_INVALID_DEVICE;
+    case Status::kInvalidHandle:
+      return CUDA_ERROR_INVALID_HANDLE;
+    case Status::kNotFound:
+      return CUDA_ERROR_NOT_FOUND;
+    case Status::kNotSupported:
+      return CUDA_ERROR_NOT_SUPPORTED;
+    case Status::kForked:
+      return CUDA_ERROR_NOT_INITIALIZED;
+    case Status::kInjected:
+      return CUDA_ERROR_LAUNCH_FAILED;
   }
   return CUDA_ERROR_UNKNOWN;
 }

@@ -6,8 +6,8 @@
 
 namespace vramtrace::simulator {
 
-// What the API prints for a code; for one without a text here, `name` (cudaErrorFooBar, CUDA_ERROR_FOO_BAR) in
-// words. The result lives as long as the process.
+// What the API prints for a code; for one without a text here, `name` (cudaErrorFooBar, CUDA_ERROR_FOO_BAR)
+// in words. The result lives as long as the process.
 [[nodiscard]] VRAMTRACE_SIM_EXPORT const char* ErrorText(int code, const char* name);
 
 // The code of a status: the runtime's and the driver's numbers agree.

@@ -244,8 +244,7 @@ Status AllocateModuleMemory(int device, uint64_t bytes, void** address) {
   if (Status status = Ready(device); status != Status::kOk) return status;
   State& state = TheState();
   std::lock_guard lock(state.mutex);
-  uint64_t found =
-      state.addresses.Take(RoundUp(std::max<uint64_t>(bytes, 1), StoredPages::kPage), StoredPages::kPage);
+  uint64_t found = state.addresses.Take(RoundUp(std::max<uint64_t>(bytes, 1), kHostPage), kHostPage);
   if (found == 0) return Status::kOutOfMemory;
   state.ranges[found] = {bytes, 0, device, RangeKind::kModule};
   *address = reinterpret_cast<void*>(found);
@@ -257,7 +256,7 @@ Status FreeModuleMemory(void* address) {
   std::lock_guard lock(state.mutex);
   auto range = state.ranges.find(reinterpret_cast<uint64_t>(address));
   if (range == state.ranges.end() || range->second.kind != RangeKind::kModule) return Status::kInvalidValue;
-  uint64_t bytes = RoundUp(std::max<uint64_t>(range->second.bytes, 1), StoredPages::kPage);
+  uint64_t bytes = RoundUp(std::max<uint64_t>(range->second.bytes, 1), kHostPage);
   ForgetStored(state, range->first, bytes);
   state.addresses.Give(range->first, bytes);
   state.ranges.erase(range);

@@ -14,9 +14,11 @@
 #include "preload/simulator/core/address_space.h"
 #include "preload/simulator/core/device.h"
 #include "preload/simulator/core/memory.h"
-#include "preload/simulator/core/stored_pages.h"
+#include "preload/simulator/core/stored_bytes.h"
 
 namespace vramtrace::simulator {
+
+inline constexpr uint64_t kHostPage = 4096;
 
 struct RangeEntry {
   uint64_t bytes = 0;    // as asked for
@@ -45,7 +47,7 @@ struct DeviceBook {
 struct State {
   std::mutex mutex;  // guards everything below
   AddressSpace addresses;
-  StoredPages stored;
+  StoredBytes stored;
   std::deque<DeviceBook> books;  // one a visible device
   std::map<uint64_t, RangeEntry> ranges;
   std::map<uint64_t, SharedPage> shared_pages;

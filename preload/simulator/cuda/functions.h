@@ -65,6 +65,7 @@
   X(cuMemAllocHost) \
   X(cuMemAllocManaged) \
   X(cuMemCreate) \
+  X(cuMemExportToShareableHandle) \
   X(cuMemFree) \
   X(cuMemFreeAsync) \
   X(cuMemFreeHost) \
@@ -76,6 +77,7 @@
   X(cuMemHostGetDevicePointer) \
   X(cuMemHostRegister) \
   X(cuMemHostUnregister) \
+  X(cuMemImportFromShareableHandle) \
   X(cuMemMap) \
   X(cuMemRelease) \
   X(cuMemRetainAllocationHandle) \

@@ -1,5 +1,6 @@
 #include "preload/simulator/core/virtual_memory.h"
 
+#include "preload/simulator/core/log.h"
 #include "preload/simulator/cuda/driver.h"
 
 using namespace vramtrace::simulator;
@@ -80,6 +81,19 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties,
       location == Location::kDevice ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST;
   properties->location.id = device;
   return CUDA_SUCCESS;
+}
+
+// Sharing with other processes: PyTorch insists on finding both functions, and uses them for IPC alone.
+CUresult cuMemExportToShareableHandle(void* /*shareable*/, CUmemGenericAllocationHandle /*handle*/,
+                                      CUmemAllocationHandleType /*type*/, unsigned long long /*flags*/) {
+  vramtrace_sim_unsupported("libcuda.so.1", "cuMemExportToShareableHandle");
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* /*handle*/, void* /*shareable*/,
+                                        CUmemAllocationHandleType /*type*/) {
+  vramtrace_sim_unsupported("libcuda.so.1", "cuMemImportFromShareableHandle");
+  return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 }  // extern "C"
