@@ -31,6 +31,7 @@ struct Block {
   Block* prev = nullptr;
   Block* next = nullptr;
   ExpandableRange* range = nullptr;  // of an expandable segment
+  std::uint64_t order = 0;           // decides between blocks of one size; TieOrder says what it counts
   std::int64_t searches_before = 0;  // of its pool when it was last put there: its age for garbage collection
   std::uint32_t pending_events = 0;
   std::uint32_t index = 0;
@@ -65,9 +66,9 @@ class BlockArena {
 // Best fit is the first block of the stream, in this order, that is large enough: the smallest one, and of
 // equal ones that with the lowest address.
 struct BySize {
-  using Key = std::tuple<StreamId, Bytes, Address>;
+  using Key = std::tuple<StreamId, Bytes, std::uint64_t, Address>;
   using is_transparent = void;
-  static Key Of(const Block* block) { return {block->stream, block->size, block->address}; }
+  static Key Of(const Block* block) { return {block->stream, block->size, block->order, block->address}; }
   bool operator()(const Block* a, const Block* b) const { return Of(a) < Of(b); }
   bool operator()(const Block* a, const Key& b) const { return Of(a) < b; }
 };

@@ -1,5 +1,7 @@
 #include "analyzer/allocator/caching_allocator.h"
 
+#include <utility>
+
 #include "analyzer/allocator/size_classes.h"
 
 namespace vramtrace::allocator {
@@ -51,7 +53,7 @@ Block* CachingAllocator::FindFree(const Request& request) {
   Pool& pool = *request.pool;
   if (collecting()) ++pool.searches;
   const auto end = pool.free.end();
-  auto candidate = pool.free.lower_bound(BySize::Key{request.stream, request.rounded, 0});
+  auto candidate = pool.free.lower_bound(BySize::Key{request.stream, request.rounded, 0, 0});
   const auto usable = [&](auto position) { return position != end && (*position)->stream == request.stream; };
   if (!usable(candidate)) return nullptr;
   if ((*candidate)->range != nullptr && request.expandable) {
@@ -83,16 +85,14 @@ Block* CachingAllocator::FindFree(const Request& request) {
 // blocks that became free by waiting for events help only if their whole segment went back to the driver.
 Block* CachingAllocator::TakeMore(Request& request, bool& rejected) {
   if (collecting()) CollectGarbage();
-  if (settings_.reject_above_fraction && limit_ && held_ + request.segment > *limit_) {
-    rejected = true;
-    return nullptr;
+  Block* block = NewSegment(request, /*retry=*/false, rejected);
+  if (block == nullptr && !rejected) block = FindOverflow(request);
+  if (block == nullptr && !rejected && ReleaseAvailable(request)) {
+    block = NewSegment(request, /*retry=*/false, rejected);
   }
-  Block* block = NewSegment(request, /*retry=*/false);
-  if (block == nullptr) block = FindOverflow(request);
-  if (block == nullptr && ReleaseAvailable(request)) block = NewSegment(request, /*retry=*/false);
-  if (block == nullptr && !Suspended()) {
+  if (block == nullptr && !rejected && !Suspended()) {
     ReleaseCached(PoolId::kDefault);
-    block = NewSegment(request, /*retry=*/true);
+    block = NewSegment(request, /*retry=*/true, rejected);
   }
   return block;
 }
@@ -112,9 +112,17 @@ Block* CachingAllocator::FindOverflow(Request& request) {
   return nullptr;
 }
 
-Block* CachingAllocator::NewSegment(const Request& request, bool retry) {
+Block* CachingAllocator::NewSegment(const Request& request, bool retry, bool& rejected) {
   if (retry) ++statistics_.num_alloc_retries;
   if (limit_ && held_ + request.segment > *limit_) return nullptr;
+  // Comes after the limit, so it matters only where the limit was raised above the option's fraction, or is
+  // none.
+  if (settings_.reject_above_fraction) {
+    const auto most =
+        static_cast<Bytes>(settings_.memory_fraction * static_cast<double>(memory_.Info().total));
+    rejected = held_ + request.segment > most;
+    if (rejected) return nullptr;
+  }
   if (request.may_grow) return Grow(request);
   const std::optional<Address> address = memory_.Allocate(request.segment);
   if (!address) return nullptr;
@@ -123,11 +131,21 @@ Block* CachingAllocator::NewSegment(const Request& request, bool retry) {
   block->size = request.segment;
   block->stream = request.stream;
   block->pool = request.pool;
+  block->order = NextOrder();
   Held(*request.pool, static_cast<std::int64_t>(block->size));
   Count(*request.pool, [](PoolStatistics& pool) { pool.segment.Increase(1); });
   if (block->size >= settings_.max_split) statistics_.oversize_segments.Increase(1);
   ++statistics_.num_device_alloc;
   return block;
+}
+
+std::uint64_t CachingAllocator::NextOrder() {
+  return rules_.ties == TieOrder::kLowestAddress ? 0 : ++last_order_;
+}
+
+// The order of what is carved from a block.
+std::uint64_t CachingAllocator::CarvedOrder(const Block& from) {
+  return rules_.ties == TieOrder::kOldestBlock ? ++last_order_ : from.order;
 }
 
 bool CachingAllocator::ShouldSplit(const Request& request, const Block& block) const {
@@ -148,6 +166,7 @@ Allocation CachingAllocator::HandOut(const Request& request, Block* block) {
     rest->stream = block->stream;
     rest->pool = block->pool;
     rest->range = block->range;
+    rest->order = std::exchange(block->order, CarvedOrder(*block));
     rest->prev = block;
     rest->next = block->next;
     if (rest->next != nullptr) rest->next->prev = rest;

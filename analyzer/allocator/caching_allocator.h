@@ -136,7 +136,9 @@ class CachingAllocator {
   [[nodiscard]] Block* FindFree(const Request& request);
   [[nodiscard]] Block* TakeMore(Request& request, bool& rejected);
   [[nodiscard]] Block* FindOverflow(Request& request);
-  [[nodiscard]] Block* NewSegment(const Request& request, bool retry);
+  [[nodiscard]] Block* NewSegment(const Request& request, bool retry, bool& rejected);
+  [[nodiscard]] std::uint64_t NextOrder();
+  [[nodiscard]] std::uint64_t CarvedOrder(const Block& from);
   [[nodiscard]] bool ShouldSplit(const Request& request, const Block& block) const;
   [[nodiscard]] Allocation HandOut(const Request& request, Block* block);
   [[nodiscard]] OutOfMemory Fail(const Request& request, bool rejected);
@@ -182,6 +184,7 @@ class CachingAllocator {
   Settings settings_;
   std::optional<Bytes> limit_;
   Bytes held_ = 0;
+  std::uint64_t last_order_ = 0;
   Statistics statistics_;
 
   std::pmr::unsynchronized_pool_resource nodes_;

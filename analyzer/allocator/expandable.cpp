@@ -46,6 +46,7 @@ Block* CachingAllocator::FindRoom(const Request& request) {
   block->pool = &pool;
   block->range = range.get();
   block->mapped = false;
+  block->order = NextOrder();
   pool.unmapped.insert(block);
   ranges_.emplace(range.get(), std::move(range));
   return block;
@@ -67,6 +68,7 @@ bool CachingAllocator::Map(Block* block, Bytes size) {
     rest->pool = &pool;
     rest->range = block->range;
     rest->mapped = false;
+    rest->order = CarvedOrder(*block);
     rest->prev = block;
     rest->next = block->next;
     if (rest->next != nullptr) rest->next->prev = rest;
@@ -100,6 +102,7 @@ void CachingAllocator::Unmap(Block* block) {
     part->stream = block->stream;
     part->pool = &pool;
     part->range = block->range;
+    part->order = CarvedOrder(*block);
     part->prev = prev;
     part->next = next;
     if (prev != nullptr) prev->next = part;

@@ -40,6 +40,11 @@ std::string FormatSize(Bytes bytes) {
 
 std::string Message(const OutOfMemory& failure, MessageStyle style, int device,
                     const std::optional<ProcessMemory>& processes) {
+  if (failure.reason == OutOfMemory::Reason::kRejected) {
+    return "CUDA out of memory. Allocation was preemptively rejected because it would exceed "
+           "per_process_memory_fraction limit. Requested size: " +
+           FormatSize(failure.requested);
+  }
   if (style == MessageStyle::kCapacityInParentheses) return OldMessage(failure, device);
   const bool pools = style >= MessageStyle::kPrivatePools;
   const Bytes in_pools = pools ? failure.free_in_private_pools : 0;

@@ -45,7 +45,7 @@ bool CachingAllocator::ReleaseAvailable(const Request& request) {
   if (settings_.max_split == kUnlimited) return false;
   FreeBlocks& free = request.pool->free;
   const Bytes needed = std::max(request.rounded, settings_.max_split);
-  auto position = free.lower_bound(BySize::Key{request.stream, needed, 0});
+  auto position = free.lower_bound(BySize::Key{request.stream, needed, 0, 0});
   if (position != free.end() && (*position)->stream == request.stream && (*position)->range == nullptr) {
     ReleaseSegment(*position);
     return true;

@@ -154,7 +154,7 @@ constexpr Option kOptions[] = {
     {"release_lock_on_cudamalloc", {2, 2}, nullptr},
     {"pinned_use_cuda_host_register", {2, 2}, nullptr},
     {"pinned_num_register_threads", {2, 2}, nullptr},
-    {"pinned_use_background_threads", {2, 5}, nullptr},
+    {"pinned_use_background_threads", {2, 6}, nullptr},
     {"max_non_split_rounding_mb",
      {2, 6},
      [](const Value& value, const VersionRules&, Settings& settings) {
@@ -162,7 +162,7 @@ constexpr Option kOptions[] = {
      }},
     {"graph_capture_record_stream_reuse", {2, 9}, nullptr},
     {"per_process_memory_fraction", {2, 10}, ReadFraction},
-    {"pinned_reserve_segment_size_mb", {2, 9}, nullptr},
+    {"pinned_reserve_segment_size_mb", {2, 10}, nullptr},
     {"large_segment_size_mb",
      {2, 11},
      [](const Value& value, const VersionRules&, Settings& settings) {

@@ -20,11 +20,19 @@ enum class MessageStyle : std::uint8_t {
   kLimit,                  // 2.6 and later: the limit is back
 };
 
+// Which of two free blocks of the same size is taken first.
+enum class TieOrder : std::uint8_t {
+  kLowestAddress,
+  kOldestBlock,    // 2.12: the one that was carved first, whatever its place
+  kOldestSegment,  // then the lowest address in it, so that the driver's choice of addresses does not matter
+};
+
 // What differs between releases in the memory the allocator takes. Everything else is the same in all of
 // them. The pull request or the run that places a switch is named in the table (versions.cpp).
 struct VersionRules {
   PyTorchVersion version;
   MessageStyle message;
+  TieOrder ties;
   bool one_division_is_unrounded;    // roundup_power2_divisions:1 leaves the size as it was asked for
   bool open_interval_includes_last;  // ">" of the list form starts at the last listed interval, not one above
   bool parse_resets_non_split_rounding;  // max_non_split_rounding_mb falls back to its default at every parse

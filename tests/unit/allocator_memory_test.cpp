@@ -45,21 +45,43 @@ TEST(Card, AddressOrderDecidesWhereANewSegmentLies) {
   }
 }
 
-TEST(GivenAddresses, DecideTheTieBetweenEqualBlocks) {
-  CardMemory card({.total = 1024 * kMiB});
-  GivenAddresses given(card);
-  FinishedStreams events;
-  CachingAllocator allocator({}, Rules(), given, events);
-  given.Give(Address{9} << 30);
-  given.Give(Address{5} << 30);
-  const auto first = std::get<Allocation>(allocator.Allocate(32 * kMiB));
-  const auto second = std::get<Allocation>(allocator.Allocate(32 * kMiB));
-  EXPECT_EQ(first.address, Address{9} << 30);
-  allocator.Free(first.block);
-  allocator.Free(second.block);
-  EXPECT_EQ(std::get<Allocation>(allocator.Allocate(32 * kMiB)).address, Address{5} << 30);
-  allocator.EmptyCache();
-  EXPECT_EQ(card.Info().free, (1024 - 32) * kMiB);
+// Two free segments of one size, the older one at the higher address.
+TEST(GivenAddresses, AndTheReleaseDecideTheTieBetweenEqualBlocks) {
+  for (const VersionRules& rules : AllVersions()) {
+    CardMemory card({.total = 1024 * kMiB});
+    GivenAddresses given(card);
+    FinishedStreams events;
+    CachingAllocator allocator({}, rules, given, events);
+    given.Give(Address{9} << 30);
+    given.Give(Address{5} << 30);
+    const auto first = std::get<Allocation>(allocator.Allocate(32 * kMiB));
+    const auto second = std::get<Allocation>(allocator.Allocate(32 * kMiB));
+    EXPECT_EQ(first.address, Address{9} << 30);
+    allocator.Free(first.block);
+    allocator.Free(second.block);
+    const Address taken = std::get<Allocation>(allocator.Allocate(32 * kMiB)).address;
+    EXPECT_EQ(taken, rules.version.minor < 12 ? Address{5} << 30 : Address{9} << 30) << rules.version.minor;
+    allocator.EmptyCache();
+    EXPECT_EQ(card.Info().free, (1024 - 32) * kMiB);
+  }
+}
+
+// 2.12 alone prefers the block that was carved first to the one at the lower address.
+TEST(Ties, WithinOneSegment) {
+  for (const VersionRules& rules : AllVersions()) {
+    Device device(1024 * kMiB, "", rules.version);
+    const Allocation low = device.Allocate(1024);
+    device.Allocate(512);
+    const Allocation high = device.Allocate(512);
+    device.Allocate(512);
+    device.allocator.Free(low.block);
+    const Allocation carved_later = device.Allocate(512);
+    device.Allocate(512);
+    device.allocator.Free(carved_later.block);
+    device.allocator.Free(high.block);
+    const bool oldest = rules.version.minor == 12;
+    EXPECT_EQ(device.Allocate(512).address, oldest ? high.address : low.address) << rules.version.minor;
+  }
 }
 
 TEST(Message, SizesAreWrittenAsPyTorchWritesThem) {

@@ -72,6 +72,21 @@ TEST(Fraction, OneIsALimitInOldReleases) {
   EXPECT_EQ(device.allocator.limit(), 1000 * kMiB);
 }
 
+TEST(Fraction, RejectionNeedsALimitThatWasRaisedAboveTheOption) {
+  Device device(200 * kMiB, "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True");
+  device.Allocate(40 * kMiB);
+  EXPECT_EQ(device.Fail(70 * kMiB).reason, OutOfMemory::Reason::kNoMemory);
+  device.allocator.SetMemoryFraction(1.0);
+  const OutOfMemory failure = device.Fail(70 * kMiB + 5);
+  EXPECT_EQ(failure.reason, OutOfMemory::Reason::kRejected);
+  EXPECT_EQ(Message(failure, Rules().message, 0, {}),
+            "CUDA out of memory. Allocation was preemptively rejected because it would exceed "
+            "per_process_memory_fraction limit. Requested size: 70.00 MiB");
+  EXPECT_EQ(device.allocator.statistics().num_oom_rejections, 1);
+  EXPECT_EQ(device.allocator.statistics().num_ooms, 1);
+  EXPECT_EQ(device.retries(), 1) << "of the request before";
+}
+
 TEST(GarbageCollection, GivesBackWhatLayIdleForLongerThanAverage) {
   Device device(1000 * kMiB, "garbage_collection_threshold:0.5");
   const Allocation old = device.Allocate(100 * kMiB);
