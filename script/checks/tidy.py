@@ -58,9 +58,14 @@ def key_of(entry: dict, included: dict[str, list[str]], hashes: FileHashes) -> s
     return key.hexdigest()
 
 
+def options_for(path: Path) -> list[str]:
+    """The static analyzer walks every path through GoogleTest's macros: 13 s instead of 4 s a test."""
+    return ["--checks=-clang-analyzer-*"] if ROOT / "tests" in path.parents else []
+
+
 def tidy_one(path: Path) -> str:
     """Complaints, or an empty string."""
-    command = [TIDY, "--quiet", "-p", str(BUILD), str(path)]
+    command = [TIDY, "--quiet", "-p", str(BUILD), *options_for(path), str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 

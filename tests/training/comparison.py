@@ -58,22 +58,26 @@ def compare_live_sets(told: dict[int, LiveBlock], truth: dict[int, dict]) -> lis
 
 
 def compare_block(block: LiveBlock, expected: dict) -> str:
-    """Empty when class and name are right. A tied tensor may go by any of its names."""
+    """Empty when class and names are right; a tied tensor has all its names."""
     where = f"{block.address:#x} ({block.size:,} B)"
     kinds = expected["kinds"] or ["none of the named classes"]
     if block.memory_class not in kinds:
-        return f"{where}: class {block.memory_class} ({block.name}) told, {kinds} {expected['names']} true"
-    if block.name not in expected["names"]:
-        return f"{where}: {block.memory_class} {block.name!r} told, {expected['names']} true"
+        return f"{where}: class {block.memory_class} {block.names} told, {kinds} {expected['names']} true"
+    if sorted(block.names) != expected["names"]:
+        return f"{where}: {block.memory_class} {sorted(block.names)} told, {expected['names']} true"
     return ""
 
 
 def compare_identity(report: Report) -> list[str]:
-    """Device used is the sum of the terms, and the terms of live bytes are those of the live blocks."""
+    """Device used is the sum of the terms; classes are the sums of the live blocks."""
     problems = []
     total = sum(report.identity.values())
-    if total != report.device_used:
-        problems.append(f"identity: the terms are {total:,} B, device used is {report.device_used:,} B")
+    if not report.device_used_known:
+        problems.append("identity: device used is not known")
+    if total != report.device_used or report.mismatch != 0:
+        problems.append(
+            f"identity: the terms are {total:,} B, device used {report.device_used:,} B, mismatch {report.mismatch:,} B"
+        )
     by_class: dict[str, int] = defaultdict(int)
     for block in report.live:
         by_class[block.memory_class] += block.size
@@ -81,9 +85,6 @@ def compare_identity(report: Report) -> list[str]:
         problems.append(
             f"live blocks are {sum(by_class.values()):,} B, allocated {report.allocated_peak:,} B"
         )
-    for name, size in by_class.items():
-        if report.classes.get(name, 0) != size:
-            problems.append(
-                f"class {name}: {report.classes.get(name, 0):,} B told, its blocks are {size:,} B"
-            )
+    if dict(by_class) != {name: size for name, size in report.classes.items() if size}:
+        problems.append(f"classes {report.classes}, by their blocks {dict(by_class)}")
     return problems
