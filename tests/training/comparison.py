@@ -76,7 +76,8 @@ def compare_identity(report: Report) -> list[str]:
         problems.append("identity: device used is not known")
     if total != report.device_used or report.mismatch != 0:
         problems.append(
-            f"identity: the terms are {total:,} B, device used {report.device_used:,} B, mismatch {report.mismatch:,} B"
+            f"identity: the terms are {total:,} B, device used {report.device_used:,} B, "
+            f"mismatch {report.mismatch:,} B"
         )
     by_class: dict[str, int] = defaultdict(int)
     for block in report.live:

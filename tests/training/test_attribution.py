@@ -1,4 +1,4 @@
-"""Every block at the peak, and all counts, against PyTorch's own objects: models x optimizers x precisions."""
+"""Every block at the peak, and all counts, against PyTorch's own objects."""
 
 from pathlib import Path
 
