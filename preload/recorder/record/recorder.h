@@ -35,7 +35,7 @@ struct BlockEvent {
   uint64_t requested = 0;  // allocation only, 0 when not known
   uint64_t allocated_total = 0;
   uint64_t reserved_total = 0;
-  AutogradPosition autograd;
+  AutogradPosition autograd{};
 };
 
 enum class MemoryKind : uint32_t { kDevice, kManaged, kPool, kPhysical, kImported, kArray };
@@ -69,18 +69,18 @@ struct LabelEvent {
   uint64_t address = 0;
   uint64_t bytes = 0;
   uint32_t device = 0;
-  std::string_view name;
-  std::string_view state_key;
-  std::string_view dtype;
+  std::string_view name{};
+  std::string_view state_key{};
+  std::string_view dtype{};
   const int64_t* shape = nullptr;
   int shape_count = 0;
 };
 
 struct InputTensorEvent {
-  std::string_view name;
+  std::string_view name{};
   uint64_t address = 0;
   uint64_t bytes = 0;
-  std::string_view dtype;
+  std::string_view dtype{};
   const int64_t* shape = nullptr;
   int shape_count = 0;
   uint64_t step = 0;
@@ -111,12 +111,12 @@ void ContextChanged(uint32_t device, uint64_t context, bool destroyed) noexcept;
 
 struct DeviceDescription {
   uint32_t device = 0;
-  std::string_view name;
+  std::string_view name{};
   uint64_t total_bytes = 0;
   uint32_t compute_major = 0;
   uint32_t compute_minor = 0;
   uint32_t multiprocessors = 0;
-  std::string_view uuid;
+  std::string_view uuid{};
 };
 void DeviceDescribed(const DeviceDescription& device) noexcept;
 
@@ -129,10 +129,10 @@ void PhaseMarked(std::string_view name, bool end) noexcept;
 
 // Versions become known after start; fields merge into the Process packet.
 struct ProcessFacts {
-  std::string_view python_version;
-  std::string_view torch_version;
-  std::string_view driver_version;
-  std::string_view cuda_runtime_version;
+  std::string_view python_version{};
+  std::string_view torch_version{};
+  std::string_view driver_version{};
+  std::string_view cuda_runtime_version{};
   int simulated = -1;  // -1: not known
 };
 void ProcessLearned(const ProcessFacts& facts) noexcept;
