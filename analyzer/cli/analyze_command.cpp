@@ -1,10 +1,25 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "analyzer/cli/subcommand.h"
+#include "analyzer/cli/trace_argument.h"
+#include "analyzer/report/build.h"
+#include "analyzer/report/json.h"
+#include "analyzer/report/text.h"
 
 namespace vramtrace::cli {
 namespace {
+
+bool ColorWanted() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
+}
 
 class AnalyzeCommand final : public Subcommand {
  public:
@@ -12,12 +27,51 @@ class AnalyzeCommand final : public Subcommand {
   [[nodiscard]] std::string_view Summary() const override {
     return "Explain the peak of a trace, or why it ran out of memory";
   }
-  [[nodiscard]] std::string_view Example() const override { return "vramtrace analyze"; }
-  void AddOptions(CLI::App& app) override { app.add_option("trace", trace_, "A trace file"); }
-  [[nodiscard]] int Run() override { return kBadInput; }
+  [[nodiscard]] std::string_view Example() const override {
+    return "vramtrace analyze vramtrace-train.py-4711.vtrace";
+  }
+
+  void AddOptions(CLI::App& app) override {
+    app.add_option("trace", trace_, "A trace file; the newest *.vtrace here when none is given");
+    app.add_option("--format", format_, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    app.add_option("--top", top_, "Live allocations to list (text: 10, json: all)")
+        ->check(CLI::PositiveNumber);
+  }
+
+  [[nodiscard]] int Run() override {
+    const trace::Result<std::string> path = ChooseTrace(trace_);
+    if (!path.ok()) return Fail(path.error());
+    const bool json = format_ == "json";
+    constexpr size_t kDefaultRows = 10;
+    const size_t rows = top_ != 0 ? top_ : json ? 0 : kDefaultRows;
+    const trace::Result<report::BuiltReport> built = report::BuildReport(path.value(), {rows});
+    if (!built.ok()) return Fail(built.error());
+    const report::v1::Report& report = built.value().report;
+    if (json) {
+      // Names in a trace are hostile: what is not UTF-8 is replaced rather than thrown on.
+      fmt::print("{}\n",
+                 report::ToJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else {
+      fmt::print("{}", report::ToText(report, {ColorWanted(), rows}));
+    }
+    if (!built.value().damaged) return kDone;
+    for (const report::v1::Note& note : report.notes()) {
+      if (note.severity() == "damage") fmt::print(stderr, "vramtrace: {}: {}\n", path.value(), note.text());
+    }
+    return kBadInput;
+  }
 
  private:
+  static int Fail(const trace::Error& error) {
+    fmt::print(stderr, "vramtrace: {}\n", error.Sentence());
+    return kBadInput;
+  }
+
   std::string trace_;
+  std::string format_ = "text";
+  size_t top_ = 0;
 };
 
 }  // namespace

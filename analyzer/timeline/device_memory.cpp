@@ -42,7 +42,7 @@ std::optional<uint64_t> DeviceMemory::device_used() const {
   return used;
 }
 
-const Block* DeviceMemory::Allocate(const trace::Event& event, model::Phase phase) {
+const Block* DeviceMemory::Allocate(const trace::Event& event, model::Phase phase, uint64_t step) {
   if (Block* old = blocks_.Find(event.address); old != nullptr) {
     // Its free was lost. Two live blocks never share an address.
     ++contradictions_.allocation_over_live;
@@ -50,8 +50,9 @@ const Block* DeviceMemory::Allocate(const trace::Event& event, model::Phase phas
   }
   if (foreign_segments_ > 0) AdoptSegmentOf(event.address);
   Add(&allocated_, event.bytes);
-  return blocks_.Insert(event.address, {event.address, event.bytes, event.requested, event.sequence,
-                                        event.time_ns, event.stack, event.thread, event.autograd, phase});
+  return blocks_.Insert(
+      event.address, {event.address, event.bytes, event.requested, event.sequence, event.time_ns, event.stack,
+                      event.thread, event.autograd, phase, step});
 }
 
 std::optional<Block> DeviceMemory::Free(const trace::Event& event) {

@@ -24,6 +24,7 @@ struct Block {
   model::ThreadId thread{};
   trace::AutogradPosition autograd;
   model::Phase phase = model::Phase::kScript;
+  uint64_t step = 0;  // that was under way
 
   // The tensor's own bytes; the rest of `bytes` is the allocator's rounding.
   [[nodiscard]] uint64_t TensorBytes() const {
@@ -92,7 +93,7 @@ class DeviceMemory {
 
   // Events -----------------------------------------------------------------------------------------------
   // The block is alive afterwards. The pointer is valid until the next event.
-  const Block* Allocate(const trace::Event& event, model::Phase phase);
+  const Block* Allocate(const trace::Event& event, model::Phase phase, uint64_t step);
   // The block that went away, nullopt when none was known at the address.
   std::optional<Block> Free(const trace::Event& event);
   // `caching_caller`: the calling library is the caching allocator's.

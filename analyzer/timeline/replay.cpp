@@ -80,7 +80,7 @@ void Replay::ApplyToDevice(const Event& event, Applied* applied) {
   DeviceMemory& memory = applied->device->memory;
   switch (event.kind) {
     case PacketKind::kBlockAllocate:
-      applied->allocated = memory.Allocate(event, applied->instant.phase);
+      applied->allocated = memory.Allocate(event, applied->instant.phase, current_step_);
       memory.CheckCounters(event);
       break;
     case PacketKind::kBlockFree:

@@ -121,6 +121,10 @@ class Collector {
     snapshot.segments = memory.segments();
     snapshot.physical = memory.physical();
     snapshot.mappings = memory.mappings();
+    if (const ForwardIndex::Entry* forward = forwards_.Find(snapshot.request.instant.autograd)) {
+      snapshot.forward_stack = forward->stack;
+      snapshot.forward_sequence = forward->sequence;
+    }
     memory.blocks().ForEach([&](uint64_t, const Block& block) {
       LiveBlock live;
       live.block = block;

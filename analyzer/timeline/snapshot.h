@@ -51,6 +51,9 @@ struct Snapshot {
   uint64_t total_bytes = 0;
   int64_t unrecorded_allocated = 0;  // PyTorch's counter less ours, where they were compared last
   int64_t unrecorded_reserved = 0;
+  // Of the forward that made the node which ran at the instant; kNone: not known, or none ran.
+  model::StackId forward_stack{};
+  uint64_t forward_sequence = 0;
   std::map<uint64_t, Segment> segments;
   std::map<uint64_t, Segment> physical;
   std::map<uint64_t, Mapping> mappings;
