@@ -40,7 +40,6 @@ FileStatus ChunkWriter::Open(const ChunkMemory& memory, const ChunkIdentity& ide
   header->base_sequence = identity.base_sequence;
   header->base_address = identity.base_address;
   header->file_id = identity.file_id;
-  std::atomic_thread_fence(std::memory_order_release);
   __atomic_store_n(&header->magic, kChunkMagic, __ATOMIC_RELEASE);
   if (memory_.file == nullptr) return FileStatus::kOk;
   return memory_.file->WriteThrough(memory_, 0, sizeof(ChunkHeader));

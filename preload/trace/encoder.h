@@ -1,5 +1,5 @@
 #pragma once
-// Packets to bytes, with protozero, into the caller's buffer. Nothing here allocates or throws.
+// Packets to bytes, with protozero's varints, into the caller's buffer. Nothing here allocates or throws.
 
 #include <cstddef>
 #include <cstdint>

@@ -179,7 +179,7 @@ TEST(Encoder, EveryFieldOfTheFormatIsSetInItsCase) {
 }
 
 TEST(Encoder, KeepsTheBodyOfAnEmptyMessage) {
-  std::byte buffer[64];
+  std::byte buffer[kEventBufferBytes];
   EXPECT_TRUE(Parse(EncodePacket({}, BlockFreePacket{}, buffer)).has_block_free());
   EXPECT_TRUE(Parse(EncodePacket({}, TrailerPacket{}, buffer)).has_trailer());
   EXPECT_FALSE(Parse(EncodePacket({}, BlockFreePacket{}, buffer)).block_free().has_autograd());

@@ -81,7 +81,7 @@ class EventScope {
       if (!OpenChunk(thread, sequence, time_ns, address)) return false;
     }
     if (lane_->written_thread == thread) return true;
-    std::byte buffer[64];
+    std::byte buffer[trace::kEventBufferBytes];
     const trace::PacketStamp stamp = chunk.Stamp(0, time_ns);
     Note(chunk.Append(trace::EncodePacket(stamp, trace::ThreadPacket{.id = thread}, buffer), stamp));
     lane_->written_thread = thread;
