@@ -46,11 +46,16 @@ std::string Message(const OutOfMemory& failure, MessageStyle style, int device,
            FormatSize(failure.requested);
   }
   if (style == MessageStyle::kCapacityInParentheses) return OldMessage(failure, device);
-  const bool pools = style >= MessageStyle::kPrivatePools;
-  const Bytes in_pools = pools ? failure.free_in_private_pools : 0;
-  std::string text = "CUDA out of memory. Tried to allocate " + FormatSize(failure.tried) + ". GPU " +
-                     std::to_string(device) + " has a total " + (pools ? "capacity" : "capacty") + " of " +
-                     FormatSize(failure.total) + " of which " + FormatSize(failure.free) + " is free. ";
+  const Bytes in_pools = style >= MessageStyle::kPrivatePools ? failure.free_in_private_pools : 0;
+  std::string text = "CUDA out of memory. Tried to allocate " + FormatSize(failure.tried) + ". GPU ";
+  if (style == MessageStyle::kDeviceAsByte) {
+    if (device == 0) return text;
+    text += static_cast<char>(device);
+  } else {
+    text += std::to_string(device);
+  }
+  text += style == MessageStyle::kMisspelt ? " has a total capacty of " : " has a total capacity of ";
+  text += FormatSize(failure.total) + " of which " + FormatSize(failure.free) + " is free. ";
   if (processes) text += Processes(*processes);
   if (style >= MessageStyle::kLimit && failure.allowed) text += FormatSize(*failure.allowed) + " allowed; ";
   text +=

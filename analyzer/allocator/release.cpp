@@ -46,7 +46,10 @@ bool CachingAllocator::ReleaseAvailable(const Request& request) {
   FreeBlocks& free = request.pool->free;
   const Bytes needed = std::max(request.rounded, settings_.max_split);
   auto position = free.lower_bound(BySize::Key{request.stream, needed, 0, 0});
-  if (position != free.end() && (*position)->stream == request.stream && (*position)->range == nullptr) {
+  // Blocks of this size are never split, unless max_split_size was lowered meanwhile: PyTorch then gives back
+  // part of a segment, which ends in an error.
+  const auto whole = [](const Block* block) { return block->range == nullptr && !block->split(); };
+  if (position != free.end() && (*position)->stream == request.stream && whole(*position)) {
     ReleaseSegment(*position);
     return true;
   }
@@ -57,7 +60,7 @@ bool CachingAllocator::ReleaseAvailable(const Request& request) {
     if (block->size < settings_.max_split || block->stream != request.stream) break;
     const bool first = position == free.begin();
     if (!first) --position;
-    if (block->range == nullptr) {
+    if (whole(block)) {
       released += block->size;
       ReleaseSegment(block);
     }

@@ -15,9 +15,11 @@ struct PyTorchVersion {
 // The wording of the out-of-memory message, which decides the figures it holds.
 enum class MessageStyle : std::uint8_t {
   kCapacityInParentheses,  // 2.0
-  kNoLimit,                // 2.1 to 2.3: the limit is left out, "capacty" is misspelt
-  kPrivatePools,           // 2.4, 2.5: memory of private pools is told apart
-  kLimit,                  // 2.6 and later: the limit is back
+  kMisspelt,               // 2.1: "capacty", and the limit is left out
+  kNoLimit,                // 2.2
+  kDeviceAsByte,           // 2.3: the device's number is a raw byte, which ends the text for device 0
+  kPrivatePools,           // 2.4: memory of private pools is told apart
+  kLimit,                  // 2.5 and later: the limit is back
 };
 
 // Which of two free blocks of the same size is taken first.

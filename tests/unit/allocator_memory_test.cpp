@@ -109,10 +109,19 @@ TEST(Message, EachReleaseHasItsFigures) {
       "CUDA out of memory. Tried to allocate 2.00 MiB (GPU 1; 100.00 MiB total capacity; 50.00 MiB already "
       "allocated; 4.00 MiB free; 90.00 MiB allowed; 80.00 MiB reserved in total by PyTorch)");
   EXPECT_EQ(
-      Message(failure, Rules({2, 2}).message, 1, {}),
+      Message(failure, Rules({2, 1}).message, 1, {}),
       "CUDA out of memory. Tried to allocate 2.00 MiB. GPU 1 has a total capacty of 100.00 MiB of which 4.00 "
       "MiB is free. Of the allocated memory 50.00 MiB is allocated by PyTorch, and 30.00 MiB is reserved by "
       "PyTorch but unallocated.");
+  EXPECT_EQ(Message(failure, Rules({2, 3}).message, 0, {}),
+            "CUDA out of memory. Tried to allocate 2.00 MiB. GPU ")
+      << "the byte 0 of the device's number ended the text";
+  EXPECT_EQ(
+      Message(failure, Rules({2, 4}).message, 1, {}),
+      "CUDA out of memory. Tried to allocate 2.00 MiB. GPU 1 has a total capacity of 100.00 MiB of which "
+      "4.00 "
+      "MiB is free. Of the allocated memory 60.00 MiB is allocated by PyTorch, with 10.00 MiB allocated in "
+      "private pools (e.g., CUDA Graphs), and 20.00 MiB is reserved by PyTorch but unallocated.");
   const ProcessMemory processes{.others = {{77, 3 * kMiB}}, .this_process = 93 * kMiB};
   EXPECT_EQ(
       Message(failure, Rules({2, 15}).message, 1, processes),

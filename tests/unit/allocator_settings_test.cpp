@@ -27,7 +27,7 @@ TEST(Settings, DivisionsAsOneNumberOrByInterval) {
   EXPECT_EQ(Parse("roundup_power2_divisions:8").power_of_two_divisions[15], 8U);
   const auto newer = Parse("roundup_power2_divisions:[4:2,16:8,>:1]").power_of_two_divisions;
   EXPECT_EQ(newer, (PowerOfTwoDivisions{2, 2, 2, 0, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
-  const auto older = Parse("roundup_power2_divisions:[4:2,16:8,>:1]", {2, 6}).power_of_two_divisions;
+  const auto older = Parse("roundup_power2_divisions:[4:2,16:8,>:1]", {2, 9}).power_of_two_divisions;
   EXPECT_EQ(older[4], 1U) << "the open interval overwrote the last one";
   EXPECT_EQ(older[3], 0U);
 }
