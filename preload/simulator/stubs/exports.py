@@ -32,8 +32,10 @@ NVIDIA_SONAME = re.compile(
 )
 #: Files inside wheels that are NVIDIA's own: they are what we replace, not what we serve.
 NVIDIA_OWN = re.compile(r"/nvidia/|/nvshmem/|cupti|libcudart|libnvjpeg|nvperf|/backends/amd/|rocm|xpu")
+#: One line of clang's syntax tree; functions with a body in the header are not the library's.
 FUNCTION = re.compile(
-    r"FunctionDecl 0x\w+ (?:prev 0x\w+ )?<.*?> (?:\S+ )?(?:implicit )?(?:used )?(\w+) '([^']*)'(?!.*\b(?:static|inline)\b)"
+    r"FunctionDecl 0x\w+ (?:prev 0x\w+ )?<.*?> (?:\S+ )?(?:implicit )?(?:used )?"
+    r"(\w+) '([^']*)'(?!.*\b(?:static|inline)\b)"
 )
 STATUS_TYPE = re.compile(
     r"(Status|status|Result|result|Error|error)(_t|_enum|_st)?$|^CUresult$|^CUptiResult$|^cudaError"
@@ -123,13 +125,11 @@ def check(libraries: list[Simulated], folders: list[str]) -> int:
         for name, files in sorted(wanted[row.soname].items()):
             if name not in row.names:
                 missing += 1
-                print(
-                    f"{row.soname}: {name} is imported by {', '.join(sorted(files))} but not in {row.exports[0]}"
-                )
+                users = ", ".join(sorted(files))
+                print(f"{row.soname}: {name} is imported by {users} but not in {row.exports[0]}")
     total = sum(len(names) for names in wanted.values())
-    print(
-        f"{total} names imported from {sum(bool(names) for names in wanted.values())} libraries, {missing} missing"
-    )
+    used = sum(bool(names) for names in wanted.values())
+    print(f"{total} names imported from {used} libraries, {missing} missing")
     return 1 if missing or not total else 0
 
 

@@ -101,7 +101,9 @@ def main() -> int:
     text = STUBS_HEAD.format(include=include, soname=library["soname"], refusal=library["refusal"])
     for index, (name, kind) in enumerate(stubs.items()):
         answer, parameter, body = STUB_KINDS[kind]
-        text += STUB.format(type=answer, index=index, name=name, parameter=parameter, body=body.format(name=name))
+        text += STUB.format(
+            type=answer, index=index, name=name, parameter=parameter, body=body.format(name=name)
+        )
     pathlib.Path(arguments.stubs).write_text(text)
     pathlib.Path(arguments.version_script).write_text(version_script(library["node"], sorted(listed)))
     manifest = library | {"hand_written": sorted(written), "stubs": stubs}
