@@ -105,25 +105,28 @@ int RunCallback(void*) {
   return 0;
 }
 
+void TellAlive(const Api& api, bool last) {
+  if (g_alive_told.load(std::memory_order_relaxed) || api.PyEval_GetFrame() == nullptr) return;
+  const KeepError keep(api);
+  if (g_host->interpreter_alive == nullptr || g_host->interpreter_alive(api, last)) g_alive_told.store(true);
+}
+
 // Audit events come by the thousand at start-up: one comparison for all but imports.
 int OnAudit(const char* event, Object* arguments, void*) {
   if (event[0] != 'i' || std::strcmp(event, "import") != 0 || arguments == nullptr) return 0;
-  const Api& api = *g_api;
-  if (!g_alive_told.load(std::memory_order_relaxed) && api.PyEval_GetFrame() != nullptr &&
-      !g_alive_told.exchange(true)) {
-    const KeepError keep(api);
-    if (g_host->interpreter_alive != nullptr) g_host->interpreter_alive(api);
-  }
   if (g_waiting.load(std::memory_order_relaxed)) return RunCallback(nullptr);
   if (g_started.load(std::memory_order_relaxed)) return 0;
-  if (api.PyTuple_Size(arguments) < 1) return 0;
+  const Api& api = *g_api;
   size_t length = 0;
-  const char* name = AsText(api, api.PyTuple_GetItem(arguments, 0), &length);
+  const char* name =
+      api.PyTuple_Size(arguments) < 1 ? nullptr : AsText(api, api.PyTuple_GetItem(arguments, 0), &length);
   if (name == nullptr) {
     api.PyErr_Clear();
     return 0;
   }
-  if (IsTorch(name) && !g_started.exchange(true)) Bootstrap(api, *g_host);
+  const bool torch = IsTorch(name);
+  TellAlive(api, torch);
+  if (torch && !g_started.exchange(true)) Bootstrap(api, *g_host);
   return 0;
 }
 

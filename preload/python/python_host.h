@@ -23,9 +23,9 @@ struct Host {
   const MethodDefinition* functions = nullptr;  // importable from _vramtrace.native; ends with a null name
   const Source* sources = nullptr;
   size_t source_count = 0;
-  // Called once with the GIL held, at the first import that Python code makes: the interpreter is alive and
-  // has frames. May be nullptr.
-  void (*interpreter_alive)(const Api& api) = nullptr;
+  // Called with the GIL held when Python code imports something, until it answers true: the interpreter is
+  // alive. `last` is true at the import of torch, after which there may be no better moment. May be nullptr.
+  bool (*interpreter_alive)(const Api& api, bool last) = nullptr;
 };
 
 // False: there is no Python in this process, or it does not take audit hooks. `host` must outlive the

@@ -7,6 +7,7 @@ weakly: torch.utils.swap_tensors refuses a tensor that has a weak reference.
 """
 
 import gc
+import sys
 import weakref
 
 from _vramtrace import native
@@ -34,7 +35,7 @@ class Registry:
         self.walked = False
 
     def install(self):
-        module = self.torch.nn.modules.module
+        module = sys.modules["torch.nn.modules.module"]
         for name, callback in (
             ("register_module_module_registration_hook", hook(self.on_module)),
             ("register_module_parameter_registration_hook", hook(self.on_parameter)),

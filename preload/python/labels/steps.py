@@ -5,6 +5,7 @@ around the first FULL_STEPS steps of each optimizer, and afterwards only when th
 changed since (something new persists), with a growing distance.
 """
 
+import sys
 import weakref
 
 from _vramtrace import native
@@ -162,7 +163,7 @@ def parameters_of(optimizer):
 
 def install(torch, registry):
     labeller = Labeller(torch, registry)
-    optimizer = torch.optim.optimizer
+    optimizer = sys.modules["torch.optim.optimizer"]  # torch.optim deletes the attribute
     before = getattr(optimizer, "register_optimizer_step_pre_hook", None)  # since 2.0
     after = getattr(optimizer, "register_optimizer_step_post_hook", None)
     if before is not None and after is not None:

@@ -65,20 +65,23 @@ int ReadExpected(Held& held, stacks::ExpectedFrame* expected, int capacity) {
 
 }  // namespace
 
-void CheckInterpreter(const Api& api) {
+bool CheckInterpreter(const Api& api, bool last) {
   stacks::PythonVerdict verdict;
   const bool known = stacks::FindPythonInterpreter(&verdict);
   LearnPython(verdict.version);
   if (!known || stacks::SwitchedOff(Internal::kPythonFrames)) {
     stacks::SetInternal(Internal::kPythonFrames, false,
                         known ? "switched off by VRAMTRACE_OFF" : verdict.reason);
-    return;
+    return true;
   }
   Held held{api, {}, 0};
   stacks::ExpectedFrame expected[stacks::kMaxPythonFrames];
   const int count = ReadExpected(held, expected, stacks::kMaxPythonFrames);
+  constexpr int kEnough = 4;
+  if (count < kEnough && !last) return false;
   const bool on = count > 0 && stacks::CheckPythonFrames(expected, count, &verdict);
   stacks::SetInternal(Internal::kPythonFrames, on, count > 0 ? verdict.reason : "no frame to check against");
+  return true;
 }
 
 }  // namespace vramtrace::hooks

@@ -33,10 +33,10 @@ void WriteProcessFacts() {
 
 bool OpenTrace() noexcept {
   if (record::Recording()) return true;
+  stacks::PrepareNativeFrames();
   if (!record::EnsureOpen()) return false;
   if (!g_announced.exchange(true, std::memory_order_acq_rel)) {
     WriteProcessFacts();
-    stacks::PrepareNativeFrames();
     stacks::WriteInternals();
   }
   return true;
