@@ -17,6 +17,8 @@
 #include "analyzer/cli/launch/trackers.h"
 #include "analyzer/cli/launch/units.h"
 #include "analyzer/cli/program.h"
+#include "analyzer/report/build.h"
+#include "analyzer/report/units.h"
 #include "preload/catalogue/catalogue.h"
 
 namespace vramtrace::cli {
@@ -169,7 +171,9 @@ class DryRunCommand final : public ProgramCommand {
     environment->Set("VRAMTRACE_OUTPUT",
                      shield.layer ? output.Pattern(shield.layer->OutputInside()) : output.Pattern());
     environment->Set("VRAMTRACE_DRY_RUN", "1");
-    environment->Set("VRAMTRACE_DRY_RUN_STEPS", steps_);
+    // Where it is not set, the program runs to its own end.
+    environment->Remove("VRAMTRACE_DRY_RUN_STEPS");
+    if (steps_ != "all") environment->Set("VRAMTRACE_DRY_RUN_STEPS", steps_);
     environment->Set("VRAMTRACE_SIM_GPU", gpu_->id);
     environment->Set("VRAMTRACE_SIM_COUNT", std::to_string(count_));
     if (limits_.total) environment->Set("VRAMTRACE_SIM_TOTAL", std::to_string(*limits_.total));
@@ -186,7 +190,7 @@ class DryRunCommand final : public ProgramCommand {
 
   void SayStart(const launch::Shield& shield) const {
     Say(fmt::format("dry run on {} simulated {} with {} ({})", count_ == 1 ? "a" : std::to_string(count_),
-                    gpu_->device_name, launch::BytesText(total_bytes_), total_basis_));
+                    gpu_->device_name, report::Size(total_bytes_), total_basis_));
     std::string where;
     for (const fs::path& folder : folders_) where += (where.empty() ? "" : " and ") + folder.string();
     switch (shield.kind) {
@@ -244,7 +248,7 @@ class DryRunCommand final : public ProgramCommand {
                .exit_code = launch::ExitCode(ending.wait_status),
                .stop = ending.stop,
                .budget_bytes = limits_.budget,
-               .training = std::nullopt});
+               .trace = ReadTraces(output)});
     for (const std::string& line : verdict.lines) Say(line);
     SayScratch(shield);
     (void)SayTraces(output, program, *environment);
@@ -254,17 +258,33 @@ class DryRunCommand final : public ProgramCommand {
     return launch::PassOn(ending.wait_status);
   }
 
+  // Of the trace with the highest peak. A trace that cannot be read is `analyze`'s to explain.
+  static std::optional<TraceFacts> ReadTraces(const launch::TraceOutput& output) {
+    std::optional<TraceFacts> fullest;
+    for (const launch::Trace& trace : output.Find()) {
+      const auto built = report::BuildReport(trace.file.string(), {.allocations = 1});
+      if (!built.ok()) continue;
+      for (const auto& device : built.value().report.devices()) {
+        const TraceFacts facts{.steps = built.value().report.steps().completed(),
+                               .peak_allocated = device.peak_allocated().bytes(),
+                               .peak_reserved = device.peak_reserved().bytes()};
+        if (!fullest || facts.peak_reserved > fullest->peak_reserved) fullest = facts;
+      }
+    }
+    return fullest;
+  }
+
   void SayScratch(launch::Shield* shield) const {
     if (!shield->layer) return;
     const auto written = shield->layer->Written();
     if (keep_) {
       shield->layer->Keep();
       Say(fmt::format("the program wrote {} files ({}), kept below {}", written.files,
-                      launch::BytesText(written.bytes), shield->layer->Root().string()));
+                      report::Size(written.bytes), shield->layer->Root().string()));
     } else if (written.files > 0) {
       Say(fmt::format(
           "the program wrote {} files ({}) into the scratch layer, dropped now; --keep keeps them",
-          written.files, launch::BytesText(written.bytes)));
+          written.files, report::Size(written.bytes)));
     }
   }
 

@@ -7,12 +7,13 @@
 
 #include "analyzer/cli/launch/status.h"
 #include "analyzer/cli/launch/units.h"
+#include "analyzer/report/units.h"
 
 namespace vramtrace::cli {
 namespace {
 
-using launch::BytesText;
 using launch::SimulatedDevice;
+using report::Size;
 
 template <class... Ts>
 struct Overloaded : Ts... {
@@ -51,13 +52,13 @@ void DescribeUse(const DryRunFacts& facts, const std::map<int, DeviceUse>& uses,
     const std::string name =
         uses.size() == 1 ? facts.gpu_name : fmt::format("{} (device {})", facts.gpu_name, index);
     verdict->lines.push_back(fmt::format("{}: peak device used {} of {} ({}), {} of it the context ({})",
-                                         name, BytesText(use.worst.peak_used_bytes),
-                                         BytesText(use.worst.total_bytes), facts.total_basis,
-                                         BytesText(use.worst.context_bytes), facts.context_basis));
+                                         name, Size(use.worst.peak_used_bytes), Size(use.worst.total_bytes),
+                                         facts.total_basis, Size(use.worst.context_bytes),
+                                         facts.context_basis));
     if (use.processes > 1) {
       verdict->lines.push_back(fmt::format(
           "{} processes used this device, each alone here; at once on one card they would need up to {}",
-          use.processes, BytesText(use.together)));
+          use.processes, Size(use.together)));
     }
   }
 }
@@ -76,7 +77,7 @@ std::string FitLine(const DryRunFacts& facts, const DeviceUse& use, DryRunVerdic
   switch (fit) {
     case DryRunVerdict::Fit::kDoesNotFit:
       return fmt::format("it does not fit: {} allocation{} refused, the largest of {}", use.refused,
-                         use.refused == 1 ? " was" : "s were", BytesText(device.largest_refused_bytes));
+                         use.refused == 1 ? " was" : "s were", Size(device.largest_refused_bytes));
     case DryRunVerdict::Fit::kUnknown:
       return facts.stop
                  ? "no verdict: the run was stopped, the figures are those up to then"
@@ -85,33 +86,31 @@ std::string FitLine(const DryRunFacts& facts, const DeviceUse& use, DryRunVerdic
                        facts.exit_code);
     case DryRunVerdict::Fit::kTooClose:
       return fmt::format("too close to call: {} stay free here, but a real card may need up to {} of its {}",
-                         BytesText(device.total_bytes - device.peak_used_bytes), BytesText(high),
-                         BytesText(device.total_bytes));
+                         Size(device.total_bytes - device.peak_used_bytes), Size(high),
+                         Size(device.total_bytes));
     case DryRunVerdict::Fit::kFits:
       break;
   }
   return fmt::format("it fits at this batch: {} stay free (a real card may need up to {})",
-                     BytesText(device.total_bytes - device.peak_used_bytes), BytesText(high));
+                     Size(device.total_bytes - device.peak_used_bytes), Size(high));
 }
 
 void JudgeBudget(uint64_t budget, uint64_t peak, DryRunVerdict* verdict) {
   verdict->over_budget = peak > budget;
   verdict->lines.push_back(
       verdict->over_budget
-          ? fmt::format("over budget: {} of device memory were used at the peak, {} more than {}",
-                        BytesText(peak), BytesText(peak - budget), BytesText(budget))
-          : fmt::format("within budget: {} below {}", BytesText(budget - peak), BytesText(budget)));
+          ? fmt::format("over budget: {} of device memory were used at the peak, {} more than {}", Size(peak),
+                        Size(peak - budget), Size(budget))
+          : fmt::format("within budget: {} below {}", Size(budget - peak), Size(budget)));
 }
 
-void DescribeTraining(const TrainingFacts& training, DryRunVerdict* verdict) {
-  std::string unseen;
-  if (training.steps == 0) unseen = "a whole optimizer step";
-  if (!training.evaluated) unseen += unseen.empty() ? "evaluation" : ", evaluation";
-  if (!training.saved) unseen += unseen.empty() ? "saving" : ", saving";
-  if (!unseen.empty()) {
-    verdict->lines.push_back(fmt::format("not seen in {} step{}: {}; they may need more", training.steps,
-                                         training.steps == 1 ? "" : "s", unseen));
-  }
+void DescribeTrace(const TraceFacts& trace, DryRunVerdict* verdict) {
+  if (trace.peak_reserved == 0) return;  // not PyTorch's caching allocator
+  verdict->lines.push_back(fmt::format(
+      "PyTorch's peaks: {} allocated, {} reserved; {}", Size(trace.peak_allocated), Size(trace.peak_reserved),
+      trace.steps == 0   ? "no whole optimizer step was seen"
+      : trace.steps == 1 ? "1 optimizer step was seen"
+                         : fmt::format("{} optimizer steps were seen", trace.steps)));
 }
 
 int ExitCodeOf(const DryRunFacts& facts, bool over_budget) {
@@ -140,8 +139,7 @@ std::vector<std::string> StopLines(const launch::Stop& stop) {
           },
           [](const launch::Overwrite& overwrite) -> std::vector<std::string> {
             return {
-                fmt::format("stopped: process {} was about to {}: {}", overwrite.process, overwrite.deed,
-                            overwrite.file.string()),
+                fmt::format("stopped: process {} was about to {}", overwrite.process, overwrite.deed),
                 "that file was there before and is unchanged. Give the program an empty output folder, or "
                 "run a copy with --in-place, which lets it write"};
           },
@@ -150,7 +148,7 @@ std::vector<std::string> StopLines(const launch::Stop& stop) {
                                 : shortage.is_group_limit ? "what this container's limit leaves"
                                                           : "what this machine has left";
             return {fmt::format("stopped: the program held {} of host memory, {} is {}",
-                                BytesText(shortage.used_bytes), whose, BytesText(shortage.limit_bytes)),
+                                Size(shortage.used_bytes), whose, Size(shortage.limit_bytes)),
                     "build the model on the device, where a dry run costs no memory: `with "
                     "torch.device(\"cuda\"): model = ...`, or load it with device_map=\"cuda\""};
           },
@@ -172,6 +170,7 @@ DryRunVerdict Judge(const DryRunFacts& facts) {
     return verdict;
   }
   DescribeUse(facts, uses, &verdict);
+  if (facts.trace) DescribeTrace(*facts.trace, &verdict);
 
   const auto fullest = std::max_element(uses.begin(), uses.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second.refused, a.second.worst.peak_used_bytes) <
@@ -189,7 +188,6 @@ DryRunVerdict Judge(const DryRunFacts& facts) {
     for (const auto& [index, use] : uses) peak = std::max(peak, use.worst.peak_used_bytes);
     JudgeBudget(*facts.budget_bytes, peak, &verdict);
   }
-  if (facts.training) DescribeTraining(*facts.training, &verdict);
   verdict.exit_code = ExitCodeOf(facts, verdict.over_budget);
   return verdict;
 }

@@ -13,11 +13,11 @@
 
 namespace vramtrace::cli {
 
-// What the run was seen to do, where the trace or the program's own Python told.
-struct TrainingFacts {
+// What the trace of the fullest process says.
+struct TraceFacts {
   uint64_t steps = 0;  // whole optimizer steps
-  bool evaluated = false;
-  bool saved = false;
+  uint64_t peak_allocated = 0;
+  uint64_t peak_reserved = 0;
 };
 
 struct DryRunFacts {
@@ -28,7 +28,7 @@ struct DryRunFacts {
   int exit_code = 0;  // the program's, as a shell shows it
   std::optional<launch::Stop> stop;
   std::optional<uint64_t> budget_bytes;
-  std::optional<TrainingFacts> training;
+  std::optional<TraceFacts> trace;
 };
 
 struct DryRunVerdict {

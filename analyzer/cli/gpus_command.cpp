@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "analyzer/cli/launch/units.h"
 #include "analyzer/cli/subcommand.h"
+#include "analyzer/report/units.h"
 #include "preload/catalogue/catalogue.h"
 
 namespace vramtrace::cli {
@@ -57,7 +57,7 @@ void PrintTable() {
     const auto totals = catalogue::TotalsOf(gpu);
     fmt::print("{:<16} {:<36} {:<15} {:>4} {:>4} {:>11} {:>1} {:>6.0f}  {}\n", gpu.id, gpu.device_name,
                gpu.architecture, CapabilityText(gpu), gpu.multiprocessors,
-               totals ? launch::BytesText(totals->cuda_bytes) : "-",
+               totals ? report::Size(totals->cuda_bytes) : "-",
                totals ? std::string(1, static_cast<char>(totals->cuda_basis)) : "-", gpu.bandwidth_gb_per_s,
                PriceText(gpu));
   }
@@ -75,7 +75,7 @@ void Row(std::string_view label, const std::string& value) { fmt::print("  {:<24
 
 std::string TotalText(const std::optional<uint64_t>& bytes, catalogue::Basis basis) {
   if (!bytes) return "not known";
-  return fmt::format("{} ({} bytes; {})", launch::BytesText(*bytes), *bytes, catalogue::BasisText(basis));
+  return fmt::format("{} ({} bytes; {})", report::Size(*bytes), *bytes, catalogue::BasisText(basis));
 }
 
 void PrintOne(const Gpu& gpu) {
@@ -91,7 +91,7 @@ void PrintOne(const Gpu& gpu) {
     Row("CUDA total", why);
   }
   const catalogue::ContextCharge context = catalogue::ContextOf(gpu);
-  Row("context", fmt::format("{} ({}; {})", launch::BytesText(context.bytes), context.what,
+  Row("context", fmt::format("{} ({}; {})", report::Size(context.bytes), context.what,
                              catalogue::BasisText(context.basis)));
   Row("bandwidth", fmt::format("{:g} GB/s", gpu.bandwidth_gb_per_s));
   Row("FP32", fmt::format("{:g} TFLOPS", gpu.fp32_tflops));

@@ -7,6 +7,7 @@
 
 #include "analyzer/cli/launch/inspect.h"
 #include "analyzer/cli/launch/units.h"
+#include "analyzer/report/units.h"
 
 namespace vramtrace::cli {
 namespace fs = std::filesystem;
@@ -90,14 +91,14 @@ bool SayTraces(const launch::TraceOutput& output, std::span<const std::string> p
   }
   if (traces.size() == 1) {
     const std::string name = Shown(traces[0].file);
-    Say(fmt::format("the trace is {} ({})", name, launch::BytesText(traces[0].bytes)));
+    Say(fmt::format("the trace is {} ({})", name, report::Size(traces[0].bytes)));
     Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(name)));
     return true;
   }
   const std::string folder = Shown(output.Gather(&traces));
   Say(fmt::format("{} processes were recorded, their traces are in {}:", traces.size(), folder));
   for (const launch::Trace& trace : traces) {
-    Say(fmt::format("  {} ({})", trace.file.filename().string(), launch::BytesText(trace.bytes)));
+    Say(fmt::format("  {} ({})", trace.file.filename().string(), report::Size(trace.bytes)));
   }
   Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(Shown(traces[0].file))));
   return true;

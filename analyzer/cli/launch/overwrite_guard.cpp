@@ -266,15 +266,18 @@ std::optional<Overwrite> OverwriteGuard::Judge(const seccomp_notif& question) co
     case Shape::kOpenHow:
       // Opening a directory for writing fails by itself.
       if (!path || is_folder(*path)) return std::nullopt;
-      return Overwrite{.process = process, .file = *path, .deed = "open it for writing"};
+      return Overwrite{
+          .process = process, .file = *path, .deed = fmt::format("open {} for writing", path->string())};
     case Shape::kChange:
       if (!path || is_folder(*path)) return std::nullopt;  // only an empty directory can be removed
-      return Overwrite{.process = process, .file = *path, .deed = fmt::format("{} it", call->deed)};
+      return Overwrite{
+          .process = process, .file = *path, .deed = fmt::format("{} {}", call->deed, path->string())};
     case Shape::kRename:
-      if (path) return Overwrite{.process = process, .file = *path, .deed = "rename it"};
+      if (path)
+        return Overwrite{.process = process, .file = *path, .deed = fmt::format("rename {}", path->string())};
       path = protected_path(call->second_folder, call->second_path);
       if (!path || is_folder(*path)) return std::nullopt;
-      return Overwrite{.process = process, .file = *path, .deed = "replace it"};
+      return Overwrite{.process = process, .file = *path, .deed = fmt::format("replace {}", path->string())};
   }
   return std::nullopt;
 }

@@ -28,7 +28,7 @@ namespace vramtrace::launch {
 struct Overwrite {
   pid_t process = 0;
   std::filesystem::path file;
-  std::string deed;  // "open ... for writing": completes "it was about to"
+  std::string deed;  // "open /work/model.pt for writing": completes "it was about to"
 };
 
 class OverwriteGuard {

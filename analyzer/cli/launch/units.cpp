@@ -129,17 +129,6 @@ std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text) {
   return std::chrono::milliseconds(total);
 }
 
-std::string BytesText(uint64_t bytes) {
-  constexpr std::array<std::string_view, 4> kUnits = {"TiB", "GiB", "MiB", "KiB"};
-  for (size_t unit = 0; unit < kUnits.size(); ++unit) {
-    const uint64_t value = 1ULL << (10 * (kUnits.size() - unit));
-    if (bytes >= value) {
-      return fmt::format("{:.2f} {}", static_cast<double>(bytes) / static_cast<double>(value), kUnits[unit]);
-    }
-  }
-  return fmt::format("{} B", bytes);
-}
-
 std::string DurationText(std::chrono::milliseconds duration) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration).count();
   if (seconds == 0) return fmt::format("{} ms", duration.count());

@@ -18,9 +18,6 @@ namespace vramtrace::launch {
 // "90", "90s", "10m", "1h30m", "1.5h", "250ms". A plain number is seconds. Nothing where it is not positive.
 [[nodiscard]] std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text);
 
-// 22.03 GiB, 512.00 MiB, 12 B: binary, two decimals from a KiB up.
-[[nodiscard]] std::string BytesText(uint64_t bytes);
-
 // 90 s -> "1 min 30 s".
 [[nodiscard]] std::string DurationText(std::chrono::milliseconds duration);
 
