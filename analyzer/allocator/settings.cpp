@@ -40,14 +40,14 @@ Tokens Split(std::string_view text) {
   return tokens;
 }
 
+// What follows the digits is ignored, as std::stoull and std::stod do for PyTorch.
 template <typename Number>
 std::optional<Number> ToNumber(const Value& value) {
   if (value.list || value.tokens.size() != 1) return std::nullopt;
   const std::string& text = value.tokens.front();
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return error == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
 Complaint ReadMebibytes(const Value& value, Bytes least, Bytes& bytes) {
@@ -129,6 +129,8 @@ Complaint ReadBackend(const Value& value, const VersionRules&, Settings& setting
   return {};
 }
 
+constexpr std::string_view kLargeSegmentOption = "large_segment_size_mb";
+
 // An option of the allocator: the release that brought it and what it does. Without a reader it does not
 // change the device's memory.
 struct Option {
@@ -142,7 +144,7 @@ constexpr Option kOptions[] = {
     {"max_split_size_mb",
      {2, 0},
      [](const Value& value, const VersionRules&, Settings& settings) {
-       return ReadMebibytes(value, 20, settings.max_split);
+       return ReadMebibytes(value, settings.large_segment / kMiB, settings.max_split);
      }},
     {"garbage_collection_threshold", {2, 0}, ReadThreshold},
     {"roundup_power2_divisions", {2, 0}, ReadDivisions},
@@ -158,7 +160,7 @@ constexpr Option kOptions[] = {
     {"max_non_split_rounding_mb",
      {2, 6},
      [](const Value& value, const VersionRules&, Settings& settings) {
-       return ReadMebibytes(value, 20, settings.max_non_split_rounding);
+       return ReadMebibytes(value, settings.large_segment / kMiB, settings.max_non_split_rounding);
      }},
     {"graph_capture_record_stream_reuse", {2, 9}, nullptr},
     {"per_process_memory_fraction", {2, 10}, ReadFraction},
@@ -206,18 +208,19 @@ Settings Defaults(const VersionRules& rules, const Settings& before) {
   settings.max_split = fresh.max_split;
   settings.power_of_two_divisions = fresh.power_of_two_divisions;
   settings.garbage_collection_threshold = fresh.garbage_collection_threshold;
-  if (rules.parse_resets_non_split_rounding) settings.max_non_split_rounding = fresh.max_non_split_rounding;
+  if (rules.parse_resets_non_split_rounding) settings.max_non_split_rounding = settings.large_segment;
   settings.without_effect.clear();
   settings.fraction_given = false;
   return settings;
 }
 
-}  // namespace
+struct Entry {
+  const Option* option;
+  Value value;
+};
 
-std::variant<Settings, SettingsError> ParseSettings(std::string_view text, const VersionRules& rules,
-                                                    const Settings& before) {
-  Settings settings = Defaults(rules, before);
-  const Tokens tokens = Split(text);
+std::variant<std::vector<Entry>, SettingsError> ReadEntries(const Tokens& tokens, const VersionRules& rules) {
+  std::vector<Entry> entries;
   std::size_t position = 0;
   while (position < tokens.size()) {
     const std::string& name = tokens[position++];
@@ -232,12 +235,35 @@ std::variant<Settings, SettingsError> ParseSettings(std::string_view text, const
       return SettingsError{name, "a colon and a value"};
     const std::optional<Value> value = TakeValue(tokens, position);
     if (!value) return SettingsError{name, "a value"};
-    if (option->read == nullptr) {
-      settings.without_effect.push_back(name);
-    } else if (Complaint complaint = option->read(*value, rules, settings); complaint) {
-      return SettingsError{name, *std::move(complaint)};
-    }
+    entries.push_back({option, *value});
     if (position < tokens.size() && tokens[position++] != ",") return SettingsError{name, "a comma after it"};
+  }
+  return entries;
+}
+
+}  // namespace
+
+std::variant<Settings, SettingsError> ParseSettings(std::string_view text, const VersionRules& rules,
+                                                    const Settings& before) {
+  const Tokens tokens = Split(text);
+  auto read = ReadEntries(tokens, rules);
+  if (auto* error = std::get_if<SettingsError>(&read)) return *std::move(error);
+  std::vector<Entry>& entries = std::get<std::vector<Entry>>(read);
+  // The size of large segments is the least and the default of other options, wherever it stands in the text.
+  Settings settings = before;
+  for (const Entry& entry : entries) {
+    if (entry.option->name != kLargeSegmentOption) continue;
+    if (Complaint complaint = entry.option->read(entry.value, rules, settings)) {
+      return SettingsError{std::string(entry.option->name), *std::move(complaint)};
+    }
+  }
+  settings = Defaults(rules, settings);
+  for (const Entry& entry : entries) {
+    if (entry.option->read == nullptr) {
+      settings.without_effect.emplace_back(entry.option->name);
+    } else if (Complaint complaint = entry.option->read(entry.value, rules, settings)) {
+      return SettingsError{std::string(entry.option->name), *std::move(complaint)};
+    }
   }
   return settings;
 }

@@ -37,7 +37,7 @@ struct VersionRules {
   TieOrder ties;
   bool one_division_is_unrounded;    // roundup_power2_divisions:1 leaves the size as it was asked for
   bool open_interval_includes_last;  // ">" of the list form starts at the last listed interval, not one above
-  bool parse_resets_non_split_rounding;  // max_non_split_rounding_mb falls back to its default at every parse
+  bool parse_resets_non_split_rounding;  // max_non_split_rounding_mb falls back to the size of large segments
   bool expandable_in_private_pools;      // private pools may grow expandable segments
   bool pools_as_overflow;                // use_on_oom pools exist
   bool no_split_pools;                   // no_split pools exist

@@ -66,10 +66,12 @@ TEST(Fraction, LimitsWhatIsHeldAndIsPartOfTheFigures) {
   device.Allocate(40 * kMiB);
 }
 
-TEST(Fraction, OneIsALimitInOldReleases) {
-  Device device(1000 * kMiB, "", {2, 6});
-  device.allocator.SetMemoryFraction(1.0);
-  EXPECT_EQ(device.allocator.limit(), 1000 * kMiB);
+TEST(Fraction, OneIsALimitUpTo29) {
+  for (const VersionRules& rules : AllVersions()) {
+    Device device(1000 * kMiB, "", rules.version);
+    device.allocator.SetMemoryFraction(1.0);
+    EXPECT_EQ(device.allocator.limit().has_value(), rules.version.minor <= 9) << rules.version.minor;
+  }
 }
 
 TEST(Fraction, RejectionNeedsALimitThatWasRaisedAboveTheOption) {

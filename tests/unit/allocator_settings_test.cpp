@@ -41,6 +41,19 @@ TEST(Settings, AnotherParseSetsSomeOptionsBack) {
   EXPECT_TRUE(after.expandable_segments);
 }
 
+TEST(Settings, LargeSegmentsAreTheLeastAndTheDefaultOfOthers) {
+  EXPECT_EQ(Parse("large_segment_size_mb:32").max_non_split_rounding, 32 * kMiB);
+  EXPECT_EQ(Parse("max_non_split_rounding_mb:40,large_segment_size_mb:32").max_non_split_rounding, 40 * kMiB);
+  const auto refused = ParseSettings("max_split_size_mb:30,large_segment_size_mb:32", Rules());
+  ASSERT_TRUE(std::holds_alternative<SettingsError>(refused));
+  EXPECT_EQ(std::get<SettingsError>(refused).expected, "a number of MiB of at least 32");
+  for (const PyTorchVersion version : {PyTorchVersion{2, 10}, kNewest}) {
+    const Settings before = Parse("max_non_split_rounding_mb:50", version);
+    const auto after = std::get<Settings>(ParseSettings("max_split_size_mb:30", Rules(version), before));
+    EXPECT_EQ(after.max_non_split_rounding, version.minor == 10 ? 50 * kMiB : 20 * kMiB);
+  }
+}
+
 TEST(Settings, MistakesNameTheOptionAndWhatWasExpected) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"nonsense:1", "nonsense"},
