@@ -60,8 +60,11 @@ function(vramtrace_simulated_library)
   add_library(${SIM_TARGET} SHARED "${generated}_stubs.cpp" ${objects})
   target_link_libraries(${SIM_TARGET} PRIVATE ${interfaces})
   target_link_options(${SIM_TARGET} PRIVATE "LINKER:-soname,${SIM_SONAME}" "LINKER:--version-script=${generated}.map"
-                      "LINKER:--no-undefined-version" "LINKER:-z,defs" "LINKER:--exclude-libs,ALL"
+                      "LINKER:--no-undefined-version" "LINKER:--exclude-libs,ALL"
                       -static-libstdc++ -static-libgcc)
+  if(NOT VRAMTRACE_SANITIZE)  # a sanitizer's run time is in the program, so its names stay undefined here
+    target_link_options(${SIM_TARGET} PRIVATE "LINKER:-z,defs")
+  endif()
   set_property(TARGET ${SIM_TARGET} APPEND PROPERTY LINK_DEPENDS "${generated}.map")
   get_filename_component(name "${SIM_OUTPUT_NAME}" NAME)
   set_target_properties(${SIM_TARGET} PROPERTIES PREFIX "" OUTPUT_NAME "${name}" SUFFIX "" NO_SONAME ON
