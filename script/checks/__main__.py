@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -70,6 +71,12 @@ def selected(names: list[str]) -> list[Stage]:
     return [stage for stage in STAGES if stage.name in wanted]
 
 
+def processor_seconds() -> float:
+    """Of all programs run so far: tells a slow stage from a busy machine."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def show_failures(outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.state is State.FAILED:
@@ -100,11 +107,15 @@ def main() -> int:
             outcomes.append(Outcome(stage.name, State.FAILED, f"needs {', '.join(lacking)}, which failed"))
             continue
         say(f"{stage.name}: {stage.what}")
-        started = time.monotonic()
+        started, processor = time.monotonic(), processor_seconds()
         results = stage.run()
         seconds[stage.name] = round(time.monotonic() - started, 1)
+        processor = processor_seconds() - processor
         failures = [result for result in results if result.state is State.FAILED]
-        say(f"{stage.name}: {len(results)} in {seconds[stage.name]} s, {len(failures)} failed")
+        say(
+            f"{stage.name}: {len(results)} in {seconds[stage.name]} s "
+            f"({processor:.0f} s of processor time), {len(failures)} failed"
+        )
         if any(result.name.startswith("build/") for result in failures):
             broken.add(stage.name)
         outcomes += results
