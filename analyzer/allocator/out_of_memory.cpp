@@ -40,6 +40,9 @@ std::string FormatSize(Bytes bytes) {
 
 std::string Message(const OutOfMemory& failure, MessageStyle style, int device,
                     const std::optional<ProcessMemory>& processes) {
+  if (failure.reason == OutOfMemory::Reason::kTooLarge) {
+    return "CUDA out of memory. Tried to allocate more than 1EB memory.";
+  }
   if (failure.reason == OutOfMemory::Reason::kRejected) {
     return "CUDA out of memory. Allocation was preemptively rejected because it would exceed "
            "per_process_memory_fraction limit. Requested size: " +

@@ -272,8 +272,7 @@ class Comparison {
     const std::string& message = messages_.at(static_cast<std::size_t>(real_[23] - 1));
     const std::string real = Figures(message);
     const std::string ours = Message(failure, rules_.message, 0, {});
-    if (failure.reason != OutOfMemory::Reason::kNoMemory || real == ours) return;
-    Differ("message: real '" + real + "', model '" + ours + "'");
+    if (real != ours) Differ("message: real '" + real + "', model '" + ours + "'");
   }
 
   void CompareSnapshot() {

@@ -86,6 +86,8 @@ class _Sizes:
 
     def next(self) -> int:
         choice = self.rng.random()
+        if choice < 0.001:
+            return self.rng.choice((0, 1 << 60, 1 << 45))
         if choice < self.shares[0]:
             border = self.rng.choice(BORDERS) * self.rng.choice((1, 1, 1, 2, 3))
             return min(self.largest, max(1, border + self.rng.randint(-600, 600)))
@@ -129,7 +131,11 @@ def random_stream(seed: int, operations: int, profile: Profile) -> Stream:
             out.add(Kind.RELEASE_POOL, pool=pool)
         elif live and (held > target or chance > 0.55):
             # Mostly the youngest, as in a training step; else any.
-            index = -1 - min(int(rng.expovariate(0.2)), len(live) - 1) if rng.random() < 0.6 else rng.randrange(len(live))
+            index = (
+                -1 - min(int(rng.expovariate(0.2)), len(live) - 1)
+                if rng.random() < 0.6
+                else rng.randrange(len(live))
+            )
             live[index], live[-1] = live[-1], live[index]
             victim, size = live.pop()
             held -= size
@@ -144,6 +150,7 @@ def random_stream(seed: int, operations: int, profile: Profile) -> Stream:
                 pool = rng.randint(1, profile.pools)
                 pool = 0 if pool in released else pool
             out.add(Kind.ALLOCATE, handle=handle, size=size, stream=rng.randrange(profile.streams), pool=pool)
-            live.append((handle, size))
-            held += size
+            if 0 < size <= profile.capacity:
+                live.append((handle, size))
+                held += size
     return out
