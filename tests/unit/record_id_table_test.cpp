@@ -10,6 +10,12 @@
 namespace vramtrace::record {
 namespace {
 
+bool Put(IdTable* table, const Key& key, uint32_t id, MemoryBudget* budget) {
+  if (!table->Reserve(budget)) return false;
+  table->Put(key, id);
+  return true;
+}
+
 Key KeyOf(uint64_t n) { return MakeKey(KeyKind::kStack, n); }
 
 TEST(IdTable, FindsWhatWasPutAndNothingElse) {
@@ -17,11 +23,11 @@ TEST(IdTable, FindsWhatWasPutAndNothingElse) {
   budget.SetLimit(64 << 20);
   IdTable table;
   EXPECT_EQ(table.Find(KeyOf(1)), 0U);
-  for (uint32_t n = 1; n <= 50000; ++n) ASSERT_TRUE(table.Put(KeyOf(n), n, &budget));
+  for (uint32_t n = 1; n <= 50000; ++n) ASSERT_TRUE(Put(&table, KeyOf(n), n, &budget));
   EXPECT_EQ(table.Size(), 50000U);
   for (uint32_t n = 1; n <= 50000; ++n) ASSERT_EQ(table.Find(KeyOf(n)), n);
   for (uint32_t n = 50001; n <= 60000; ++n) ASSERT_EQ(table.Find(KeyOf(n)), 0U);
-  ASSERT_TRUE(table.Put(KeyOf(5), 99, &budget));
+  ASSERT_TRUE(Put(&table, KeyOf(5), 99, &budget));
   EXPECT_EQ(table.Find(KeyOf(5)), 99U);
   EXPECT_EQ(table.Size(), 50000U);
 }
@@ -31,7 +37,7 @@ TEST(IdTable, KeysThatShareASlotAreToldApart) {
   budget.SetLimit(64 << 20);
   IdTable table;
   for (uint64_t high = 1; high <= 300; ++high) {
-    ASSERT_TRUE(table.Put({high, 7}, static_cast<uint32_t>(high), &budget));
+    ASSERT_TRUE(Put(&table, {high, 7}, static_cast<uint32_t>(high), &budget));
   }
   for (uint64_t high = 1; high <= 300; ++high) ASSERT_EQ(table.Find({high, 7}), high);
   EXPECT_EQ(table.Find({301, 7}), 0U);
@@ -42,7 +48,7 @@ TEST(IdTable, StopsAtTheBudgetAndKeepsWhatItHas) {
   budget.SetLimit(200'000);
   IdTable table;
   uint32_t n = 0;
-  while (table.Put(KeyOf(n + 1), n + 1, &budget)) ++n;
+  while (Put(&table, KeyOf(n + 1), n + 1, &budget)) ++n;
   EXPECT_GT(n, 1000U);
   EXPECT_LE(budget.Used(), 200'000U);
   for (uint32_t known = 1; known <= n; ++known) ASSERT_EQ(table.Find(KeyOf(known)), known);
@@ -66,7 +72,7 @@ TEST(IdTable, ReadersSeeEverythingThatWasPutBefore) {
     }
   });
   for (uint32_t n = 1; n <= 100'000; ++n) {
-    ASSERT_TRUE(table.Put(KeyOf(n), n, &budget));
+    ASSERT_TRUE(Put(&table, KeyOf(n), n, &budget));
     put.store(n, std::memory_order_release);
   }
   reader.join();

@@ -61,17 +61,19 @@ bool IdTable::Grow(MemoryBudget* budget) noexcept {
   return true;
 }
 
-bool IdTable::Put(const Key& key, uint32_t id, MemoryBudget* budget) noexcept {
-  Slots* const slots = slots_.load(std::memory_order_relaxed);
+bool IdTable::Reserve(MemoryBudget* budget) noexcept {
+  const Slots* const slots = slots_.load(std::memory_order_relaxed);
   // Half full at most: probes stay short, and there is always a free slot to end them.
-  if ((slots == nullptr || size_ + 1 > (slots->mask + 1) / 2) && !Grow(budget)) return false;
+  return (slots != nullptr && size_ + 1 <= (slots->mask + 1) / 2) || Grow(budget);
+}
+
+void IdTable::Put(const Key& key, uint32_t id) noexcept {
   Slot* const slot = FindSlot(slots_.load(std::memory_order_relaxed), key);
   slot->id.store(id, std::memory_order_relaxed);
-  if (slot->high.load(std::memory_order_relaxed) != 0) return true;
+  if (slot->high.load(std::memory_order_relaxed) != 0) return;
   slot->low.store(key.low, std::memory_order_relaxed);
   slot->high.store(key.high, std::memory_order_release);
   ++size_;
-  return true;
 }
 
 }  // namespace vramtrace::record

@@ -31,8 +31,11 @@ class IdTable {
   // 0 when the key is not known.
   [[nodiscard]] uint32_t Find(const Key& key) const noexcept;
 
-  // Sets the id (not 0) of a key, known or not. False when the budget has no more.
-  [[nodiscard]] bool Put(const Key& key, uint32_t id, MemoryBudget* budget) noexcept;
+  // Makes sure that the next Put() has room. False when the budget has no more.
+  [[nodiscard]] bool Reserve(MemoryBudget* budget) noexcept;
+
+  // Sets the id (not 0) of a key, known or not. Reserve() came before, and said yes.
+  void Put(const Key& key, uint32_t id) noexcept;
 
   [[nodiscard]] size_t Size() const noexcept { return size_; }
 

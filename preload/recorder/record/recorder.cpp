@@ -357,13 +357,7 @@ void ModuleNamed(uint64_t object, uint64_t parent, std::string_view path,
   const ErrnoKeeper keeper;
   Session& session = GetSession();
   if (!session.EnsureTables()) return;
-  Tables& tables = session.tables;
-  const Key path_key = MakeTextKey(path);
-  const Key description =
-      MakeKey(KeyKind::kModule, path_key.high, path_key.low, parent, MakeTextKey(class_name).low);
-  if (!tables.ModuleIsNews(object, description)) return;
-  tables.WriteEvent(trace::ModulePacket{
-      .object = object, .path = tables.Text(path), .class_name = tables.Text(class_name), .parent = parent});
+  session.tables.NameModule(object, parent, path, class_name);
 }
 
 void StepMarked(uint64_t number, bool end, std::string_view optimizer, uint64_t optimizer_object) noexcept {

@@ -26,6 +26,7 @@ constinit Session session;
 constinit std::atomic<State> idle_state{State::kIdle};
 
 constexpr const char* kRemedyFolder = "set VRAMTRACE_OUTPUT to a folder that can be written";
+constexpr const char* kRemedyMemory = "free some host memory or raise the limit (ulimit -v)";
 constexpr const char* kRemedySpace = "free some space or set VRAMTRACE_OUTPUT to a folder on another disk";
 
 struct Ending {
@@ -34,7 +35,8 @@ struct Ending {
   const char* remedy;
 };
 
-Ending Describe(FileStatus status) {
+// `error`: errno as the failed call left it.
+Ending Describe(FileStatus status, int error) {
   switch (status) {
     case FileStatus::kDiskFull:
       return {LossReason::kDiskFull, "no space left for the trace", kRemedySpace};
@@ -45,7 +47,8 @@ Ending Describe(FileStatus status) {
       return {LossReason::kStopped, "the trace was deleted or cut while it was written",
               "leave it alone until the program has ended"};
     default:
-      return {LossReason::kStopped, "the trace cannot be written", kRemedyFolder};
+      return {LossReason::kStopped, "the trace cannot be written",
+              error == ENOMEM ? kRemedyMemory : kRemedyFolder};
   }
 }
 
@@ -154,7 +157,7 @@ bool Session::Open() noexcept {
         Say("recording to %s%s", file.Path(), file.Plain() ? " with plain writes" : "");
       return true;
     }
-    const Ending ending = Describe(status);
+    const Ending ending = Describe(status, errno);
     Say("recording off: %s (%s); %s", ending.what, file.Path(), ending.remedy);
     file.Remove();
   }
@@ -173,7 +176,7 @@ bool Session::Close() noexcept {
 void Session::StopFor(FileStatus status, const Lane* lane) noexcept {
   const int error = errno;
   if (!Close()) return;
-  const Ending ending = Describe(status);
+  const Ending ending = Describe(status, error);
   if (status == FileStatus::kFailed) {
     Say("recording stopped: %s (%s: %s); %s", ending.what, file.Path(), strerrordesc_np(error),
         ending.remedy);
@@ -218,6 +221,8 @@ void Session::End() noexcept {
       "events without a stack: the tables are full; raise VRAMTRACE_TABLE_MEMORY");
   add(LossReason::kStackTooDeep, cut_stacks.load(std::memory_order_relaxed),
       "events whose stack was cut at its outer end: it is deeper than the recorder captures");
+  add(LossReason::kChunk, tables.UnkeptCount(),
+      "names learned before the first CUDA call: the memory for them was full");
   const trace::TrailerPacket trailer{.events = sequence_.load(std::memory_order_relaxed),
                                      .block_allocations = threads.Sum(&Lane::block_allocations),
                                      .block_frees = threads.Sum(&Lane::block_frees),

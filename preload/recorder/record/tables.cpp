@@ -80,6 +80,7 @@ bool Tables::Roll(uint64_t sequence, uint64_t time_ns) noexcept {
   if (!writer_.IsOpen()) return OpenChunk(sequence, time_ns);
   if (file_ == nullptr) {
     if (unfiled_count_ == std::min<size_t>(kMaxUnfiledChunks, kMaxUnfiledBytes / settings_.chunk_bytes)) {
+      unkept_.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
     unfiled_[unfiled_count_++] = writer_;
@@ -151,14 +152,19 @@ FileStatus Tables::Attach(trace::ChunkFile* file, uint32_t process_id) noexcept 
   return FileStatus::kOk;
 }
 
-bool Tables::ModuleIsNews(uint64_t object, const Key& description) noexcept {
-  const std::lock_guard lock(mutex_);
+void Tables::NameModule(uint64_t object, uint64_t parent, std::string_view path,
+                        std::string_view class_name) noexcept {
+  const Key path_key = MakeTextKey(path);
+  const Key description =
+      MakeKey(KeyKind::kModule, path_key.high, path_key.low, parent, MakeTextKey(class_name).low);
   const Key key = MakeKey(KeyKind::kModule, object);
   const auto digest = static_cast<uint32_t>(description.low) | 1;
-  if (modules_.Find(key) == digest) return false;
+  const std::lock_guard lock(mutex_);
+  if (modules_.Find(key) == digest) return;
+  const trace::ModulePacket packet{
+      .object = object, .path = TextLocked(path), .class_name = TextLocked(class_name), .parent = parent};
   // With a full table the name is written again each time: more bytes, nothing wrong.
-  [[maybe_unused]] const bool kept = modules_.Put(key, digest, &budget_);
-  return true;
+  if (WriteLocked(packet, true) && modules_.Reserve(&budget_)) modules_.Put(key, digest);
 }
 
 void Tables::NoteLoss(const trace::LossPacket& loss) noexcept {
@@ -188,13 +194,25 @@ void Tables::Finish(std::span<const trace::LossPacket> losses, const trace::Trai
 
 // ---------------------------------------------------------------------------------------------- interning
 
+template <typename Packet>
+uint32_t Tables::DefineLocked(IdTable* table, const Key& key, Packet packet, uint32_t* last_id) noexcept {
+  packet.id = *last_id + 1;
+  if (!table->Reserve(&budget_) || !WriteLocked(packet, false)) return 0;
+  table->Put(key, packet.id);
+  return *last_id = packet.id;
+}
+
+bool Tables::AliasLocked(IdTable* table, const Key& key, uint32_t id) noexcept {
+  if (!table->Reserve(&budget_)) return false;
+  table->Put(key, id);
+  return true;
+}
+
 uint32_t Tables::TextLocked(std::string_view text) noexcept {
   if (text.empty()) return 0;
   const Key key = MakeTextKey(text);
   if (const uint32_t known = texts_.Find(key); known != 0) return known;
-  if (!WriteLocked(trace::StringPacket{.id = last_text_ + 1, .text = text}, false)) return 0;
-  ++last_text_;
-  return texts_.Put(key, last_text_, &budget_) ? last_text_ : 0;
+  return DefineLocked(&texts_, key, trace::StringPacket{.id = 0, .text = text}, &last_text_);
 }
 
 uint32_t Tables::Text(std::string_view text) noexcept {
@@ -211,7 +229,7 @@ uint32_t Tables::Name(const char* name) noexcept {
   const std::lock_guard lock(mutex_);
   const uint32_t id = TextLocked(name);
   if (id != 0 && names_.Find(key) == 0) [[maybe_unused]]
-    const bool kept = names_.Put(key, id, &budget_);
+    const bool kept = AliasLocked(&names_, key, id);
   return id;
 }
 
@@ -220,13 +238,11 @@ uint32_t Tables::CodeLocked(const void* code, uint64_t fingerprint) noexcept {
   if (const uint32_t known = codes_.Find(key); known != 0) return known;
   // An object that does not look like one still gets an id: its frames keep their places in the stacks.
   if (!stacks::DescribeCode(code, &code_text_)) code_text_ = {};
-  const trace::CodePacket packet{.id = last_code_ + 1,
+  const trace::CodePacket packet{.id = 0,
                                  .file = TextLocked(code_text_.file),
                                  .qualified_name = TextLocked(code_text_.qualified_name),
                                  .first_line = code_text_.first_line};
-  if (!WriteLocked(packet, false)) return 0;
-  ++last_code_;
-  return codes_.Put(key, last_code_, &budget_) ? last_code_ : 0;
+  return DefineLocked(&codes_, key, packet, &last_code_);
 }
 
 uint32_t Tables::PythonFrameLocked(const stacks::PythonFrame& frame) noexcept {
@@ -242,13 +258,10 @@ uint32_t Tables::PythonFrameLocked(const stacks::PythonFrame& frame) noexcept {
   const Key key = MakeKey(KeyKind::kFrame, code, line, object);
   uint32_t id = frames_.Find(key);
   if (id == 0) {
-    const trace::FramePacket packet{
-        .id = last_frame_ + 1, .code = code, .line = line, .module_object = object};
-    if (!WriteLocked(packet, false)) return 0;
-    id = ++last_frame_;
-    if (!frames_.Put(key, id, &budget_)) return 0;
+    const trace::FramePacket packet{.id = 0, .code = code, .line = line, .module_object = object};
+    id = DefineLocked(&frames_, key, packet, &last_frame_);
   }
-  return raw_frames_.Put(raw, id, &budget_) ? id : 0;
+  return id != 0 && AliasLocked(&raw_frames_, raw, id) ? id : 0;
 }
 
 uint32_t Tables::NativeFrameLocked(const void* pc, uint64_t removed) noexcept {
@@ -259,23 +272,17 @@ uint32_t Tables::NativeFrameLocked(const void* pc, uint64_t removed) noexcept {
   const Key key = MakeKey(KeyKind::kFrame, AddressOf(pc), binary, UINT64_MAX);
   uint32_t id = frames_.Find(key);
   if (id == 0) {
-    if (!WriteLocked(trace::FramePacket{.id = last_frame_ + 1, .pc = AddressOf(pc), .binary = binary},
-                     false)) {
-      return 0;
-    }
-    id = ++last_frame_;
-    if (!frames_.Put(key, id, &budget_)) return 0;
+    const trace::FramePacket packet{.id = 0, .pc = AddressOf(pc), .binary = binary};
+    id = DefineLocked(&frames_, key, packet, &last_frame_);
   }
-  return raw_frames_.Put(raw, id, &budget_) ? id : 0;
+  return id != 0 && AliasLocked(&raw_frames_, raw, id) ? id : 0;
 }
 
 uint32_t Tables::PushLocked(uint32_t parent, uint32_t frame) noexcept {
   const Key key = MakeKey(KeyKind::kStack, parent, frame);
   if (const uint32_t known = stacks_.Find(key); known != 0) return known;
-  if (!WriteLocked(trace::StackPacket{.id = last_stack_ + 1, .parent = parent, .frame = frame}, false))
-    return 0;
-  ++last_stack_;
-  return stacks_.Put(key, last_stack_, &budget_) ? last_stack_ : 0;
+  return DefineLocked(&stacks_, key, trace::StackPacket{.id = 0, .parent = parent, .frame = frame},
+                      &last_stack_);
 }
 
 uint32_t Tables::NewStack(const CapturedStack& stack, const Key& key, uint64_t removed) noexcept {
@@ -291,7 +298,7 @@ uint32_t Tables::NewStack(const CapturedStack& stack, const Key& key, uint64_t r
   for (int i = stack.python_count - 1; i >= 0 && complete; --i) push(PythonFrameLocked(stack.python[i]));
   for (int i = stack.native_count - 1; i >= 0 && complete; --i)
     push(NativeFrameLocked(stack.native[i], removed));
-  if (complete && captures_.Put(key, id, &budget_)) return id;
+  if (complete && AliasLocked(&captures_, key, id)) return id;
   // Half a stack would look like a whole one: none is better.
   table_full_.fetch_add(1, std::memory_order_relaxed);
   return 0;
@@ -331,15 +338,14 @@ void Tables::MergeLocked(const BinarySnapshot& snapshot) noexcept {
     const Key key =
         MakeKey(KeyKind::kCaller, binary.begin ^ binary.end << 16, path, binary.load_bias, build.low);
     uint32_t id = binaries_.Find(key);
-    if (id == 0 && WriteLocked(trace::BinaryPacket{.id = last_binary_ + 1,
-                                                   .path = path,
-                                                   .build_id = binary.BuildId(),
-                                                   .load_bias = binary.load_bias,
-                                                   .begin = binary.begin,
-                                                   .end = binary.end},
-                               false)) {
-      id = ++last_binary_;
-      [[maybe_unused]] const bool kept = binaries_.Put(key, id, &budget_);
+    if (id == 0) {
+      const trace::BinaryPacket packet{.id = 0,
+                                       .path = path,
+                                       .build_id = binary.BuildId(),
+                                       .load_bias = binary.load_bias,
+                                       .begin = binary.begin,
+                                       .end = binary.end};
+      id = DefineLocked(&binaries_, key, packet, &last_binary_);
     }
     ranges_[range_count_++] = {binary.begin, binary.end, id,
                                TextLocked(FileName(binary.path.empty() ? executable_path : binary.path))};
@@ -368,7 +374,7 @@ uint32_t Tables::CallerName(const void* pc) noexcept {
   if (const uint32_t known = callers_.Find(key); known != 0) return known;
   const Range* const range = FindRange(AddressOf(pc) - 1);
   if (range == nullptr || range->path == 0) return 0;
-  [[maybe_unused]] const bool kept = callers_.Put(key, range->path, &budget_);
+  [[maybe_unused]] const bool kept = AliasLocked(&callers_, key, range->path);
   return range->path;
 }
 

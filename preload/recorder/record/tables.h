@@ -67,18 +67,21 @@ class Tables {
     return WriteLocked(packet, true);
   }
 
-  // Whether a module's name differs from the one written last for its address.
-  [[nodiscard]] bool ModuleIsNews(uint64_t object, const Key& description) noexcept;
+  // Writes the name of a module, unless it is the one written last for its address.
+  void NameModule(uint64_t object, uint64_t parent, std::string_view path,
+                  std::string_view class_name) noexcept;
 
   // The last packets, into the room that was kept for them; then the chunk is sealed.
   void Finish(std::span<const trace::LossPacket> losses, const trace::TrailerPacket* trailer) noexcept;
   // The same without sealing: recording stops, the process goes on.
   void NoteLoss(const trace::LossPacket& loss) noexcept;
 
-  // Stacks that were left out because a table was full.
+  // Events whose stack was left out because a table was full.
   [[nodiscard]] uint64_t TableFullCount() const noexcept {
     return table_full_.load(std::memory_order_relaxed);
   }
+  // Packets that came before the file was open and found the memory for them full.
+  [[nodiscard]] uint64_t UnkeptCount() const noexcept { return unkept_.load(std::memory_order_relaxed); }
   // kOk until a chunk could not be had or written.
   [[nodiscard]] trace::FileStatus Failure() const noexcept {
     return failure_.load(std::memory_order_relaxed);
@@ -108,6 +111,14 @@ class Tables {
   [[nodiscard]] bool OpenChunk(uint64_t sequence, uint64_t time_ns) noexcept;
 
   [[nodiscard]] uint32_t NewStack(const CapturedStack& stack, const Key& key, uint64_t removed) noexcept;
+  // Writes the packet of a new id, then lets the id be found: never the other way round, or another thread's
+  // event could name what a killed process has not written. 0 when the table is full or the packet could not
+  // be written.
+  template <typename Packet>
+  [[nodiscard]] uint32_t DefineLocked(IdTable* table, const Key& key, Packet packet,
+                                      uint32_t* last_id) noexcept;
+  // Lets an id be found by another key too. False when the table is full.
+  [[nodiscard]] bool AliasLocked(IdTable* table, const Key& key, uint32_t id) noexcept;
   [[nodiscard]] uint32_t TextLocked(std::string_view text) noexcept;
   [[nodiscard]] uint32_t CodeLocked(const void* code, uint64_t fingerprint) noexcept;
   [[nodiscard]] uint32_t PythonFrameLocked(const stacks::PythonFrame& frame) noexcept;
@@ -122,6 +133,7 @@ class Tables {
   MemoryBudget budget_;
   std::atomic<trace::FileStatus> failure_{trace::FileStatus::kOk};
   std::atomic<uint64_t> table_full_{0};
+  std::atomic<uint64_t> unkept_{0};
 
   trace::ChunkFile* file_ = nullptr;
   uint32_t process_id_ = 0;

@@ -19,7 +19,8 @@
 
 namespace vramtrace::record {
 
-struct Lane {
+// On a cache line of its own: lanes of different threads are written at the same time.
+struct alignas(64) Lane {
   std::atomic<uint32_t> busy{0};
   std::atomic<bool> taken{false};
   uint32_t written_thread = 0;  // whose packets the chunk's next ones are, as a reader sees it
