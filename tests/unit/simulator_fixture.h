@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <functional>
+#include <optional>
 #include <string>
 
 namespace vramtrace::simulator {
@@ -17,13 +17,17 @@ inline constexpr uint64_t kKibibyte = 1u << 10;
 // Sets a variable for the processes that EXPECT_FRESH starts, and takes it back.
 class Environment {
  public:
-  Environment(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-  ~Environment() { unsetenv(name_); }
+  Environment(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Environment() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
  private:
   const char* name_;
+  std::optional<std::string> before_;
 };
 
 // Runs the statements in a new process; they may use EXPECT_*.
