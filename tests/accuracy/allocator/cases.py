@@ -73,8 +73,8 @@ SHARED = Profile(capacity=1024 * MIB, streams=2, record_stream=0.05, busy=0.002,
 CROWDED = Profile(capacity=4096 * MIB, streams=3, record_stream=0.2, busy=0.01)
 POOLS = Profile(capacity=1024 * MIB, streams=2, record_stream=0.05, busy=0.002, pools=3)
 
-# Every option that changes memory, alone and with those it works together with. Not together: expandable segments
-# and max_split_size before 2.5, which end in an assertion of PyTorch's own (issue 119452).
+# Every option that changes memory, alone and with those it works together with. Not together: expandable
+# segments and max_split_size before 2.5, which end in an assertion of PyTorch's own (issue 119452).
 OPTIONS: tuple[tuple[str, tuple[int, int]], ...] = (
     ("", (2, 0)),
     ("max_split_size_mb:64", (2, 0)),
@@ -95,8 +95,8 @@ OPTIONS: tuple[tuple[str, tuple[int, int]], ...] = (
     ("throw_on_cudamalloc_oom:True,expandable_segments:True,max_split_size_mb:40", (2, 12)),
 )
 
-# Settings that may follow each other while blocks exist. Lowering max_split_size or changing the size of large
-# segments then is an error of PyTorch's own: it gives back parts of segments.
+# Settings that may follow each other while blocks exist. Lowering max_split_size or changing the size of
+# large segments then is an error of PyTorch's own: it gives back parts of segments.
 CHANGES = (
     "garbage_collection_threshold:0.6",
     "expandable_segments:True",
@@ -106,15 +106,23 @@ CHANGES = (
 
 CASES: tuple[Case, ...] = (
     *(Case(text, profile, since) for text, since in OPTIONS for profile in (PLAIN, SHARED, CROWDED)),
-    Case("", Profile(capacity=1024 * MIB, streams=2, fraction=0.0005, settings=len(CHANGES) + 1), (2, 5), CHANGES),
+    Case(
+        "",
+        Profile(capacity=1024 * MIB, streams=2, fraction=0.0005, settings=len(CHANGES) + 1),
+        (2, 5),
+        CHANGES,
+    ),
     Case("", POOLS, (2, 11)),
     Case("expandable_segments:True", POOLS, (2, 11)),
     Case("max_split_size_mb:64", POOLS, (2, 11)),
 )
 
 
-def run_real(build: Build, stream: Stream, case: Case, folder: Path, python: str = sys.executable) -> None:
-    """Leaves the stream, its settings and what the real allocator answered in `folder`."""
+def run_real(build: Build, stream: Stream, case: Case, folder: Path) -> None:
+    """Leaves the stream, its settings and what the real allocator answered in `folder`.
+
+    VRAMTRACE_ALLOCATOR_PYTHON names the interpreter whose PyTorch it is, where it is not this one."""
+    python = os.environ.get("VRAMTRACE_ALLOCATOR_PYTHON", sys.executable)
     folder.mkdir(parents=True, exist_ok=True)
     stream.write(folder / "stream.bin")
     (folder / "settings.txt").write_text("".join(f"{text}\n" for text in (case.settings, *case.later)))
@@ -148,8 +156,6 @@ def run_model(build: Build, folder: Path) -> Result:
     return Result(device["version"], **{field: answer[field] for field in fields})
 
 
-def compare(
-    build: Build, case: Case, operations: int, seed: int, folder: Path, python: str = sys.executable
-) -> Result:
-    run_real(build, random_stream(seed, operations, case.profile), case, folder, python)
+def compare(build: Build, case: Case, operations: int, seed: int, folder: Path) -> Result:
+    run_real(build, random_stream(seed, operations, case.profile), case, folder)
     return run_model(build, folder)

@@ -2,9 +2,9 @@
 
     python real_allocator.py FOLDER [BUSY_STREAMS_LIBRARY]
 
-FOLDER holds stream.bin (stream.py) and settings.txt; observations.bin, messages.txt, snapshots.bin and device.json
-are written beside them, in the form that allocator_compare reads. Runs under the simulated device with any release
-that has torch.cuda.memory_snapshot(); imports nothing but torch.
+FOLDER holds stream.bin (stream.py) and settings.txt; observations.bin, messages.txt, snapshots.bin and
+device.json are written beside them, in the form that allocator_compare reads. Runs under the simulated device
+with any release of PyTorch 2; imports nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Request streams for the caching allocator, and the file they are kept in.
 
-An operation is five 64-bit integers: kind, handle, bytes, stream, pool. What each kind means stands beside it;
-operations on a handle whose allocation failed are skipped by whoever runs the stream.
+An operation is five 64-bit integers: kind, handle, bytes, stream, pool. What each kind means stands beside
+it; operations on a handle whose allocation failed are skipped by whoever runs the stream.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def random_stream(seed: int, operations: int, profile: Profile) -> Stream:
     sizes = _Sizes(rng, profile.capacity)
     live: list[tuple[int, int]] = []  # handle, size
     held = 0
-    target = profile.capacity * rng.choice((0.3, 0.7, 0.95, 1.05))
+    target = profile.capacity * 1.05
     for pool in range(1, profile.pools + 1):
         out.add(Kind.CREATE_POOL, pool=pool)
     released: set[int] = set()
@@ -111,6 +111,7 @@ def random_stream(seed: int, operations: int, profile: Profile) -> Stream:
     while len(out) < operations:
         if len(out) % profile.snapshot_every == profile.snapshot_every - 1:
             out.add(Kind.SNAPSHOT)
+            target = profile.capacity * rng.choice((0.3, 0.7, 0.95, 1.05))
             continue
         chance = rng.random()
         if chance < profile.empty_cache:
@@ -122,7 +123,6 @@ def random_stream(seed: int, operations: int, profile: Profile) -> Stream:
             out.add(Kind.BUSY, size=rng.randint(0, 1), stream=rng.randrange(max(profile.streams, 2)))
         elif (chance := chance - profile.busy) < 0.0002:
             out.add(Kind.RESET_PEAKS)
-            target = profile.capacity * rng.choice((0.3, 0.7, 0.95, 1.05))
         elif profile.settings and chance < 0.002:
             out.add(Kind.SETTINGS, size=rng.randrange(profile.settings))
         elif profile.pools and chance < 0.0021 and len(released) < profile.pools:
