@@ -16,14 +16,12 @@ TIMEOUT_SECONDS = 240
 
 
 class Build:
-    """The built files, found by name, so that their folders may move."""
+    """The built files; their folders are those of an installation."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.vramtrace = self._find("vramtrace", "bin/vramtrace", "analyzer/cli/vramtrace")
-        self.recorder = self._find(
-            "libvramtrace.so", "lib/libvramtrace.so", "preload/recorder/libvramtrace.so"
-        )
+        self.vramtrace = self._find("vramtrace", "bin/vramtrace")
+        self.recorder = self._find("libvramtrace.so", "lib/libvramtrace.so")
         self.simulator = self._find("preload.txt", "lib/vramtrace/simulator/preload.txt").parent
 
     def _find(self, what: str, *places: str) -> Path:
