@@ -18,7 +18,7 @@ namespace vramtrace::simulator {
   X(context_bytes, "VRAMTRACE_SIM_CONTEXT", Bytes, kFromCatalogue,                                         \
     "context charge in place of the catalogue's")                                                          \
   X(copy_limit_bytes, "VRAMTRACE_SIM_COPY_LIMIT", Bytes, 16u << 20, "largest copy whose bytes are stored") \
-  X(store_limit_bytes, "VRAMTRACE_SIM_STORE_LIMIT", Bytes, 1u << 30,                                       \
+  X(store_limit_bytes, "VRAMTRACE_SIM_STORE_LIMIT", Bytes, 256u << 20,                                       \
     "once this much is stored, only copies up to 64 KiB are")                                              \
   X(log, "VRAMTRACE_SIM_LOG", Flag, false, "say on stderr what is asked")                                  \
   X(fail, "VRAMTRACE_SIM_FAIL", Text, "", "KIND:N[+][,...]: calls that fail, see faults.h")                \
