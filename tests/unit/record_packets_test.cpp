@@ -129,17 +129,18 @@ TEST(RecordPackets, NativeFramesHangBelowThePythonOnesAndNameTheirFile) {
   Scenario scenario;
   const auto result = scenario.Run([] {
     FakeStack stack(2);
-    stack.SetNative({static_cast<char*>(dlsym(RTLD_DEFAULT, "qsort")) + 4, __builtin_return_address(0),
-                     reinterpret_cast<void*>(16)});
-    const record::DriverEvent event{.function = "cudaMalloc",
-                                    .caller = static_cast<char*>(dlsym(RTLD_DEFAULT, "qsort")) + 4,
-                                    .device = 2,
-                                    .address = 0x7f0000200000,
-                                    .bytes = 2097152,
-                                    .kind = record::MemoryKind::kPool,
-                                    .result = 0,
-                                    .stream = 3,
-                                    .duration_ns = 4000};
+    stack.SetNative({static_cast<char*>(dlsym(RTLD_DEFAULT, "gnu_get_libc_version")) + 4,
+                     __builtin_return_address(0), reinterpret_cast<void*>(16)});
+    const record::DriverEvent event{
+        .function = "cudaMalloc",
+        .caller = static_cast<char*>(dlsym(RTLD_DEFAULT, "gnu_get_libc_version")) + 4,
+        .device = 2,
+        .address = 0x7f0000200000,
+        .bytes = 2097152,
+        .kind = record::MemoryKind::kPool,
+        .result = 0,
+        .stream = 3,
+        .duration_ns = 4000};
     record::DriverAllocated(event, stack.Captured());
     record::DriverFreed(event, stack.Captured());
   });
@@ -170,7 +171,7 @@ TEST(RecordPackets, ALibraryLoadedLaterIsFound) {
   Scenario scenario;
   const auto result = scenario.Run([] {
     FakeStack stack(0);
-    stack.SetNative({static_cast<char*>(dlsym(RTLD_DEFAULT, "qsort")) + 4});
+    stack.SetNative({static_cast<char*>(dlsym(RTLD_DEFAULT, "gnu_get_libc_version")) + 4});
     record::DriverAllocated({.function = "cudaMalloc"}, stack.Captured());
     void* const library = dlopen("libresolv.so.2", RTLD_NOW);
     if (library == nullptr) _exit(77);
