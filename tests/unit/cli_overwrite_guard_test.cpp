@@ -115,7 +115,9 @@ TEST(OverwriteGuard, KnowsOldFromNewByTheFileSystemsClock) {
   ASSERT_EQ(utimensat(AT_FDCWD, (folder / "old").c_str(), times, 0), 0);
   struct statx status = {};
   ASSERT_EQ(statx(AT_FDCWD, (folder / "old").c_str(), 0, STATX_BTIME, &status), 0);
-  if ((status.stx_mask & STATX_BTIME) != 0) EXPECT_TRUE(guard.IsProtected(folder / "old"));
+  if ((status.stx_mask & STATX_BTIME) != 0) {
+    EXPECT_TRUE(guard.IsProtected(folder / "old"));
+  }
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Outcome {
   std::string err;
 };
 
-Outcome Run(std::vector<const char*> words) {
+Outcome Call(std::vector<const char*> words) {
   words.insert(words.begin(), "vramtrace");
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
@@ -64,7 +64,7 @@ TEST(Subcommands, EachHasACase) {
 TEST(Subcommands, EachHelpsWithAnExample) {
   for (const auto& command : MakeSubcommands()) {
     const std::string name(command->Name());
-    const Outcome help = Run({name.c_str(), "--help"});
+    const Outcome help = Call({name.c_str(), "--help"});
     EXPECT_EQ(help.code, kDone) << name;
     EXPECT_THAT(help.out, HasSubstr(std::string(command->Summary())));
     EXPECT_THAT(help.out, HasSubstr("Example:\n  " + std::string(command->Example())));
@@ -76,7 +76,7 @@ TEST(Subcommands, EachHelpsWithAnExample) {
 
 TEST(Subcommands, EachExplainsAWrongCall) {
   for (const auto& [name, call] : WrongCalls()) {
-    const Outcome outcome = Run(call.words);
+    const Outcome outcome = Call(call.words);
     EXPECT_EQ(outcome.code, call.code) << name;
     EXPECT_THAT(outcome.err, HasSubstr(call.says)) << name;
     EXPECT_EQ(outcome.out, "") << name << ": results only go to stdout";
@@ -86,17 +86,17 @@ TEST(Subcommands, EachExplainsAWrongCall) {
 TEST(Subcommands, EachRefusesAnUnknownOption) {
   for (const auto& command : MakeSubcommands()) {
     const std::string name(command->Name());
-    const Outcome outcome = Run({name.c_str(), "--no-such-option"});
+    const Outcome outcome = Call({name.c_str(), "--no-such-option"});
     EXPECT_EQ(outcome.code, kUsage) << name;
     EXPECT_THAT(outcome.err, HasSubstr("--")) << name;
   }
 }
 
 TEST(CommandLine, NeedsASubcommandAndKnowsItsVersion) {
-  EXPECT_EQ(Run({}).code, kUsage);
-  EXPECT_EQ(Run({"no-such-command"}).code, kUsage);
-  EXPECT_THAT(Run({"--version"}).out, HasSubstr("vramtrace " VRAMTRACE_VERSION));
-  const Outcome help = Run({"--help"});
+  EXPECT_EQ(Call({}).code, kUsage);
+  EXPECT_EQ(Call({"no-such-command"}).code, kUsage);
+  EXPECT_THAT(Call({"--version"}).out, HasSubstr("vramtrace " VRAMTRACE_VERSION));
+  const Outcome help = Call({"--help"});
   for (const auto& command : MakeSubcommands())
     EXPECT_THAT(help.out, HasSubstr(std::string(command->Name())));
 }
@@ -106,19 +106,19 @@ TEST(DryRun, SaysWhichValueIsWrong) {
       {"--budget", "lots"}, {"--timeout", "soon"},    {"--steps", "0"},
       {"--total", "-4"},    {"--host-memory", "1XB"}, {"--protect", "/no/such/folder"}};
   for (const auto& [option, value] : wrong) {
-    const Outcome outcome = Run({"dry-run", "--gpu", "rtx4090", option, value, "--", "true"});
+    const Outcome outcome = Call({"dry-run", "--gpu", "rtx4090", option, value, "--", "true"});
     EXPECT_EQ(outcome.code, kUsage) << option;
     EXPECT_THAT(outcome.err, HasSubstr(std::string(option) + " " + value));
   }
-  EXPECT_EQ(Run({"dry-run", "--", "true"}).code, kUsage) << "--gpu is needed";
-  EXPECT_EQ(Run({"dry-run", "--gpu", "rtx4090", "--count", "0", "--", "true"}).code, kUsage);
-  EXPECT_EQ(Run({"dry-run", "--gpu", "rtx4090"}).code, kUsage) << "no program";
+  EXPECT_EQ(Call({"dry-run", "--", "true"}).code, kUsage) << "--gpu is needed";
+  EXPECT_EQ(Call({"dry-run", "--gpu", "rtx4090", "--count", "0", "--", "true"}).code, kUsage);
+  EXPECT_EQ(Call({"dry-run", "--gpu", "rtx4090"}).code, kUsage) << "no program";
 }
 
 TEST(Gpus, ListsTheWholeCatalogue) {
-  const Outcome text = Run({"gpus"});
+  const Outcome text = Call({"gpus"});
   EXPECT_EQ(text.code, kDone);
-  const Outcome json = Run({"gpus", "--format", "json"});
+  const Outcome json = Call({"gpus", "--format", "json"});
   const auto rows = nlohmann::json::parse(json.out);
   ASSERT_EQ(rows.size(), catalogue::Gpus().size());
   for (size_t at = 0; at < rows.size(); ++at) {
@@ -126,19 +126,21 @@ TEST(Gpus, ListsTheWholeCatalogue) {
     EXPECT_EQ(rows[at]["id"], gpu.id);
     EXPECT_THAT(text.out, HasSubstr(std::string(gpu.id) + " "));
     EXPECT_THAT(text.out, HasSubstr(std::string(gpu.device_name)));
-    if (gpu.cuda_total_bytes) EXPECT_EQ(rows[at]["cuda_total"]["bytes"], *gpu.cuda_total_bytes);
+    if (gpu.cuda_total_bytes) {
+      EXPECT_EQ(rows[at]["cuda_total"]["bytes"], *gpu.cuda_total_bytes);
+    }
   }
 }
 
 TEST(Gpus, ShowsOneByAnyOfItsNames) {
   for (const char* name : {"rtx4090", "RTX 4090", "NVIDIA GeForce RTX 4090"}) {
-    const Outcome outcome = Run({"gpus", name});
+    const Outcome outcome = Call({"gpus", name});
     EXPECT_EQ(outcome.code, kDone) << name;
     EXPECT_THAT(outcome.out, HasSubstr("25382879232 bytes; measured"));
     EXPECT_THAT(outcome.out, HasSubstr("128 SMs"));
   }
-  EXPECT_EQ(nlohmann::json::parse(Run({"gpus", "l4", "--format", "json"}).out)["device_name"], "NVIDIA L4");
-  EXPECT_EQ(Run({"gpus", "--format", "xml"}).code, kUsage);
+  EXPECT_EQ(nlohmann::json::parse(Call({"gpus", "l4", "--format", "json"}).out)["device_name"], "NVIDIA L4");
+  EXPECT_EQ(Call({"gpus", "--format", "xml"}).code, kUsage);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct LeftRunning {  // the command ended, processes that it started did not
 using Stop = std::variant<TimedOut, Overwrite, HostMemoryWatch::Shortage, LeftRunning>;
 
 struct SuperviseOptions {
-  std::optional<std::chrono::milliseconds> time_out;
+  std::optional<std::chrono::milliseconds> time_out = std::nullopt;
   OverwriteGuard* guard = nullptr;
   HostMemoryWatch* host_memory = nullptr;
   // Wait for processes that outlive the command too, and end them with it when it is stopped. Makes the
@@ -34,7 +34,7 @@ struct SuperviseOptions {
   // `still_wanted` says that the run is not over (a program that went to the background).
   bool whole_tree = false;
   std::chrono::milliseconds patience{5000};
-  std::function<bool()> still_wanted;
+  std::function<bool()> still_wanted = nullptr;
 };
 
 struct Ending {

@@ -111,6 +111,7 @@ TraceOutput::TraceOutput(std::string_view asked, std::string_view program,
     folder_ = fs::absolute(path, error).parent_path();
   }
   folder_ = fs::weakly_canonical(folder_, error);
+  if (!folder_.has_filename()) folder_ = folder_.parent_path();  // the slash that said "a folder"
 }
 
 std::string TraceOutput::Pattern(const fs::path& folder) const {
