@@ -3,8 +3,8 @@ risen for QUIET_STEPS whole ones.
 
 How the process ends. The step's own hook raises SystemExit(0), so that `with` blocks, `finally` clauses and
 atexit handlers run as at any orderly end. A program may catch that, or hang while it cleans up: the next step that
-ends, or a timer of VRAMTRACE_DRY_RUN_GRACE seconds (30), flushes the standard streams and calls os._exit(0). The
-exit status is 0 in every case.
+ends, or a timer of VRAMTRACE_DRY_RUN_GRACE seconds (30), flushes the standard streams, closes the trace and calls
+os._exit(0). The exit status is 0 in every case.
 """
 
 import os
@@ -72,6 +72,7 @@ def end_now():
             stream.flush()
         except Exception:
             pass
+    native.end_recording()
     os._exit(0)
 
 

@@ -9,16 +9,18 @@ Nothing here keeps a tensor or a module alive, raises into the program, or draws
 
 from _vramtrace import native
 
-from . import guard, registry, requests, steps
+from . import guard, registry, requests, steps, tensors
 
 
 def install(torch):
-    guard.skip_in_dynamo(torch, registry, steps)
+    known = None
     if native.switched_off("labels"):
-        steps.install(torch, None)
         native.feature("labels", False, "switched off by VRAMTRACE_OFF")
-        return
-    known = registry.Registry(torch)
-    known.install()
-    requests.install(torch, known, steps.install(torch, known))
-    native.feature("labels", True, "registration hooks and optimizer step hooks")
+    else:
+        native.feature("labels", True, "registration hooks and optimizer step hooks")
+        known = registry.Registry(torch)
+        known.install()
+    labeller = steps.install(torch, known)
+    if known is not None:
+        requests.install(torch, known, labeller)
+    guard.skip_in_dynamo(torch, guard, registry, steps, tensors, requests)

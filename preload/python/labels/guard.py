@@ -5,36 +5,68 @@ import functools
 from _vramtrace import native
 
 _hooks = []
+_is_compiling = None
 
 
-def hook(function):
-    """A function that the program calls through torch. An Exception switches labels off, said in the trace;
-    KeyboardInterrupt and its like are the program's and pass."""
+class Switch:
+    off = False
+
+
+NAMING = Switch()  # whatever gives names: one surprise, and none is given any more
+
+
+def careful(function, switch=None):
+    """An Exception turns the switch off, said in the trace; KeyboardInterrupt, SystemExit and their like pass."""
+    switch = switch or Switch()
 
     @functools.wraps(function)
     def guarded(*arguments, **keywords):
-        if guarded.off:
+        if switch.off:
             return None
         try:
             function(*arguments, **keywords)
         except Exception as error:
-            guarded.off = True
+            switch.off = True
             native.feature("labels", False, "%s: %s: %s" % (function.__name__, type(error).__name__, error))
         return None
 
-    guarded.off = False
-    guarded._torchdynamo_disable = True  # what torch._dynamo.disable() sets, without importing torch._dynamo
-    _hooks.append(guarded)
-    _hooks.append(function)
     return guarded
 
 
+def hook(function):
+    """A careful function for torch to call. torch.compile traces through the hooks of what it compiles as a whole:
+    for the tracer this one is empty, so that the program's graph stays as it is."""
+    inner = careful(function)
+
+    def traceable(*arguments, **keywords):
+        if not _is_compiling():
+            inner(*arguments, **keywords)
+        return None
+
+    _hooks.extend((function, inner, traceable))
+    return traceable
+
+
+def check_broken():
+    """VRAMTRACE_BREAK=labels: what any surprise in torch would be."""
+    if native.made_to_fail("labels"):
+        raise RuntimeError("made to fail by VRAMTRACE_BREAK")
+
+
 def skip_in_dynamo(torch, *modules):
-    """Dynamo does not compile the frames of our functions."""
+    """Dynamo does not compile the frames of our functions, nor the wrapper around Optimizer.step that calls them:
+    it compiles what the wrapper calls, the step itself."""
+    global _is_compiling
+    compiler = getattr(torch, "compiler", None)
+    _is_compiling = getattr(compiler, "is_compiling", None) or (lambda: False)  # since 2.1
     try:
         skip = torch._C._dynamo.eval_frame.skip_code
-    except AttributeError:  # before 2.1
+        constants = torch.optim.Optimizer.profile_hook_step.__code__.co_consts
+    except AttributeError:
         return
+    for code in constants:
+        if getattr(code, "co_name", "") == "wrapper":
+            skip(code)
     for function in _hooks:
         skip(function.__code__)
     for module in modules:

@@ -5,7 +5,7 @@ import sys
 
 from _vramtrace import native
 
-from .guard import hook
+from .guard import NAMING, careful
 from .tensors import dtype_name
 
 MODULES = 1
@@ -69,7 +69,7 @@ class Requests:
             except (RuntimeError, NotImplementedError):
                 address = size = 0
             shape = tuple(value.shape)
-            step = self.labeller.number
+            step = self.labeller.counter.training()
             native.input(name, address, size, dtype_name(value), shape, step, value.is_cuda, id(module))
         elif depth < 3 and isinstance(value, dict):
             for key, element in value.items():
@@ -92,5 +92,5 @@ def at_exit():
 
 
 def install(torch, registry, labeller):
-    native.set_callback(hook(Requests(torch, registry, labeller).run))
-    atexit.register(hook(at_exit))
+    native.set_callback(careful(Requests(torch, registry, labeller).run, NAMING))
+    atexit.register(careful(at_exit))

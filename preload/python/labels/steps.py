@@ -11,12 +11,13 @@ import weakref
 from _vramtrace import native
 
 from . import tensors
-from .guard import hook
+from .guard import NAMING, careful, check_broken, hook
 
 FULL_STEPS = 3
 MAX_DISTANCE = 64
 
-# Functions called with the number of a step that has just ended. May end the process.
+# Functions called with the number of a step whose last optimizer has just ended, or, while it is not known which
+# is the last, when the next step's first one begins. They may end the process.
 after_step = []
 
 
@@ -28,8 +29,40 @@ class OptimizerNotes:
         self.steps = 0
         self.full = True  # labels are written around the step that is running
         self.survivors = None  # allocated bytes after the last full step
+        self.changed = False  # since then
         self.distance = 1
         self.next_allowed = FULL_STEPS
+
+
+class StepCounter:
+    """Numbers training steps. Every optimizer that steps once belongs to the same step; the next step begins when
+    one of them steps again. So the last optimizer of a step is known from the second step on."""
+
+    def __init__(self):
+        self.number = 0  # of the step whose optimizers are running, or ran last
+        self.stepped = set()  # id of those that have, in this step
+        self.cycle = None  # how many there were in the step before
+
+    def begin(self, optimizer):
+        if id(optimizer) in self.stepped:
+            if len(self.stepped) != self.cycle:
+                self.cycle = len(self.stepped)
+                self.tell()
+            self.number += 1
+            self.stepped.clear()
+
+    def end(self, optimizer):
+        self.stepped.add(id(optimizer))
+        if len(self.stepped) == self.cycle:
+            self.tell()
+
+    def tell(self):
+        for function in after_step:
+            function(self.number)
+
+    def training(self):
+        """Number of the step that a forward belongs to now."""
+        return self.number + 1 if self.stepped else self.number
 
 
 class Labeller:
@@ -39,30 +72,31 @@ class Labeller:
         self.torch = torch
         self.registry = registry
         self.notes = {}  # id(optimizer) -> OptimizerNotes
-        self.number = 0
-        self.primary = None  # weak reference to the optimizer whose steps are counted
+        self.counter = StepCounter()
+        # A surprise while naming must not cost the step marks.
+        self.name_model = careful(self.label_model, NAMING)
+        self.name_states = careful(self.label_states, NAMING)
 
     # ---------------------------------------------------------------------------------------- optimizer hooks
 
     def before(self, optimizer, arguments, keywords):
+        self.counter.begin(optimizer)
         notes = self.notes_of(optimizer)
-        native.step(self.number, False, type(optimizer).__name__, id(optimizer))
+        native.step(self.counter.number, False, type(optimizer).__name__, id(optimizer))
         notes.full = self.wants_labels(notes)
         if notes.full:
-            self.label_model(optimizer)
+            self.name_model(optimizer)
 
     def after(self, optimizer, arguments, keywords):
         notes = self.notes_of(optimizer)
         if notes.full:
-            self.label_states(optimizer, self.names())
+            self.name_states(optimizer)
             notes.survivors = native.allocated()
+        notes.changed = native.allocated() != notes.survivors
         notes.steps += 1
-        native.step(self.number, True, type(optimizer).__name__, id(optimizer))
-        if self.is_primary(optimizer):
-            self.number += 1
-            native.expect_inputs()
-            for function in after_step:
-                function(self.number - 1)
+        native.step(self.counter.number, True, type(optimizer).__name__, id(optimizer))
+        native.expect_inputs()
+        self.counter.end(optimizer)
 
     def notes_of(self, optimizer):
         notes = self.notes.get(id(optimizer))
@@ -71,17 +105,12 @@ class Labeller:
             notes = self.notes[id(optimizer)] = OptimizerNotes(optimizer)
         return notes
 
-    def is_primary(self, optimizer):
-        if self.primary is None or self.primary() is None:
-            self.primary = weakref.ref(optimizer)
-        return self.primary() is optimizer
-
     def wants_labels(self, notes):
         if self.registry is None:
             return False
         if notes.steps < FULL_STEPS:
             return True
-        if notes.steps < notes.next_allowed or native.allocated() == notes.survivors:
+        if notes.steps < notes.next_allowed or not notes.changed:
             return False
         notes.distance = min(2 * notes.distance, MAX_DISTANCE)
         notes.next_allowed = notes.steps + notes.distance
@@ -107,6 +136,7 @@ class Labeller:
 
     def label_model(self, optimizer):
         """Weights, buffers and gradients: the optimizer's and those of every known module."""
+        check_broken()
         with self.torch._C.DisableTorchFunction():
             names = self.find_names(optimizer)
             self.registry.name_modules()
@@ -124,7 +154,8 @@ class Labeller:
         if gradient is not None:
             tensors.label(tensors.GRADIENT, gradient, name)
 
-    def label_states(self, optimizer, names):
+    def label_states(self, optimizer):
+        names = self.names()
         with self.torch._C.DisableTorchFunction():
             order = {id(p): "param.%d" % i for i, p in enumerate(parameters_of(optimizer))}
             for parameter, state in list(optimizer.state.items()):
@@ -144,6 +175,7 @@ class Labeller:
 
     def label_everything(self):
         """At an out of memory, or a step's first forward: whatever is alive, step or no step."""
+        check_broken()
         with self.torch._C.DisableTorchFunction():
             self.registry.name_modules()
             names = self.names()
@@ -154,7 +186,7 @@ class Labeller:
         for notes in list(self.notes.values()):
             optimizer = notes.reference()
             if optimizer is not None:
-                self.label_states(optimizer, names)
+                self.label_states(optimizer)
 
 
 def parameters_of(optimizer):

@@ -135,31 +135,44 @@ Object* ExpectInputsCall(Object*, Object* const*, long) {
   return None();
 }
 
-// feature(name, on, reason): a row of the table of internals by its name, or any other name
-Object* Feature(Object*, Object* const* values, long count) {
-  const Arguments arguments(values, count);
-  const std::string_view name = arguments.Text(0);
-  for (int i = 0; i < static_cast<int>(stacks::Internal::kCount); ++i) {
-    const auto row = static_cast<stacks::Internal>(i);
-    if (name != stacks::NameOf(row)) continue;
-    char reason[192] = "";
-    const std::string_view text = arguments.Text(2);
-    std::memcpy(reason, text.data(), text.size() < sizeof reason ? text.size() : sizeof reason - 1);
-    stacks::SetInternal(row, arguments.Truth(1), reason);
-    return None();
-  }
-  if (record::Recording()) record::FeatureSet(name, arguments.Truth(1), arguments.Text(2));
-  return None();
+// A row of the table of internals by its name, kCount if there is none.
+stacks::Internal RowNamed(std::string_view name) {
+  int i = 0;
+  while (i < static_cast<int>(stacks::Internal::kCount) && name != stacks::NameOf(stacks::Internal{i})) ++i;
+  return stacks::Internal{i};
 }
 
 // switched_off(name) -> int: VRAMTRACE_OFF lists the row
 Object* SwitchedOff(Object*, Object* const* values, long count) {
-  const std::string_view name = Arguments(values, count).Text(0);
-  for (int i = 0; i < static_cast<int>(stacks::Internal::kCount); ++i) {
-    const auto row = static_cast<stacks::Internal>(i);
-    if (name == stacks::NameOf(row)) return Number(stacks::SwitchedOff(row) ? 1 : 0);
+  const auto row = RowNamed(Arguments(values, count).Text(0));
+  return Number(row != stacks::Internal::kCount && stacks::SwitchedOff(row) ? 1 : 0);
+}
+
+// made_to_fail(name) -> int: VRAMTRACE_BREAK lists the row
+Object* MadeToFail(Object*, Object* const* values, long count) {
+  const auto row = RowNamed(Arguments(values, count).Text(0));
+  return Number(row != stacks::Internal::kCount && stacks::MadeToFail(row) ? 1 : 0);
+}
+
+// feature(name, on, reason): a row of the table of internals, or any other name
+Object* Feature(Object*, Object* const* values, long count) {
+  const Arguments arguments(values, count);
+  const auto row = RowNamed(arguments.Text(0));
+  const std::string_view text = arguments.Text(2);
+  if (row == stacks::Internal::kCount) {
+    record::FeatureSet(arguments.Text(0), arguments.Truth(1), text);
+    return None();
   }
-  return Number(0);
+  char reason[192] = "";
+  std::memcpy(reason, text.data(), text.size() < sizeof reason ? text.size() : sizeof reason - 1);
+  stacks::SetInternal(row, arguments.Truth(1), reason);
+  return None();
+}
+
+// end_recording(): before the process leaves by os._exit
+Object* EndRecording(Object*, Object* const*, long) {
+  record::EndRecording();
+  return None();
 }
 
 // torch_ready(version, code of Module._wrapped_call_impl)
@@ -265,6 +278,8 @@ const python::MethodDefinition kFunctions[] = {
     VRAMTRACE_NATIVE("expect_inputs", ExpectInputsCall),
     VRAMTRACE_NATIVE("feature", Feature),
     VRAMTRACE_NATIVE("switched_off", SwitchedOff),
+    VRAMTRACE_NATIVE("made_to_fail", MadeToFail),
+    VRAMTRACE_NATIVE("end_recording", EndRecording),
     VRAMTRACE_NATIVE("torch_ready", TorchReady),
     VRAMTRACE_NATIVE("set_module_code", SetModuleCode),
     VRAMTRACE_NATIVE("current_module", CurrentModule),

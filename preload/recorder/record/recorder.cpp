@@ -410,6 +410,11 @@ void FeatureSet(std::string_view name, bool on, std::string_view reason) noexcep
   session.tables.Write(trace::FeaturePacket{.name = session.tables.Text(name), .on = on, .reason = reason});
 }
 
+void EndRecording() noexcept {
+  const ErrnoKeeper keeper;
+  GetSession().End();
+}
+
 void FailOpen(std::string_view what, std::string_view remedy) noexcept {
   const ErrnoKeeper keeper;
   GetSession().StopWith(what, remedy);
