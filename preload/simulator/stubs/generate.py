@@ -44,6 +44,10 @@ STUB_KINDS = {
 }
 
 
+#: What compilers and sanitizers define in every object: C++ names, clang's and AddressSanitizer's helpers.
+NOT_OURS = ("_Z", "__clang_", "__asan_", "__odr_asan", "__ubsan_", "___asan")
+
+
 def defined_names(nm: str, objects: list[str]) -> set[str]:
     """Unmangled global functions and objects that the compiled sources define."""
     output = subprocess.run(
@@ -55,7 +59,7 @@ def defined_names(nm: str, objects: list[str]) -> set[str]:
     names = set()
     for line in output.splitlines():
         fields = line.split()
-        if len(fields) >= 2 and fields[1] in "TWDBR" and not fields[0].startswith("_Z"):
+        if len(fields) >= 2 and fields[1] in "TWDBR" and not fields[0].startswith(NOT_OURS):
             names.add(fields[0])
     return names
 

@@ -18,6 +18,8 @@ inline constexpr int kKernelNode = 0;  // cudaGraphNodeTypeKernel
 // `State` is what one library keeps with a handle; `kMark` any number that no other object begins with.
 template <typename State, uint64_t kMark>
 class LibraryHandle {
+  uint64_t mark_ = kMark;  // first: a foreign pointer is judged by its first eight bytes alone
+
  public:
   State state;
   void* stream = nullptr;
@@ -60,7 +62,6 @@ class LibraryHandle {
   }
 
  private:
-  uint64_t mark_ = kMark;
   uint64_t charged_bytes_ = 0;
 };
 

@@ -58,6 +58,10 @@ function(vramtrace_simulated_library)
     COMMENT "Stubs of ${SIM_SONAME}" COMMAND_EXPAND_LISTS VERBATIM)
 
   add_library(${SIM_TARGET} SHARED "${generated}_stubs.cpp" ${objects})
+  if(VRAMTRACE_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # A stub takes whatever its function is declared with.
+    set_source_files_properties("${generated}_stubs.cpp" PROPERTIES COMPILE_OPTIONS -fno-sanitize=function)
+  endif()
   target_link_libraries(${SIM_TARGET} PRIVATE ${interfaces})
   target_link_options(${SIM_TARGET} PRIVATE "LINKER:-soname,${SIM_SONAME}" "LINKER:--version-script=${generated}.map"
                       "LINKER:--no-undefined-version" "LINKER:--exclude-libs,ALL"
