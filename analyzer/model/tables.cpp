@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/model/parse_body.h"
 #include "analyzer/trace/decode.h"
 
 namespace vramtrace::model {
@@ -67,7 +68,7 @@ class TableBuilder {
   template <typename Message>
   bool Parse(const Event& event, void (TableBuilder::*add)(const Event&, const Message&)) {
     Message message;
-    if (!message.ParseFromArray(event.body.data(), static_cast<int>(event.body.size()))) return false;
+    if (!ParseBody(event, &message)) return false;
     (this->*add)(event, message);
     return true;
   }

@@ -51,9 +51,14 @@ class LineWriter {
       : tables_(tables), base_address_(base_address) {}
 
   void AddFields(const Message& message, const std::string& prefix) {
+    // A delta of zero is not written, but it is an address.
+    const FieldDescriptor* address = message.GetDescriptor()->FindFieldByName("address_delta");
+    if (address != nullptr) AddField(message, address, prefix);
     std::vector<const FieldDescriptor*> fields;
     message.GetReflection()->ListFields(message, &fields);
-    for (const FieldDescriptor* field : fields) AddField(message, field, prefix);
+    for (const FieldDescriptor* field : fields) {
+      if (field != address) AddField(message, field, prefix);
+    }
   }
 
   [[nodiscard]] std::string Take() { return std::move(line_); }

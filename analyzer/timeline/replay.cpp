@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analyzer/model/parse_body.h"
+
 namespace vramtrace::timeline {
 namespace {
 
@@ -55,7 +57,7 @@ bool Replay::IsCachingAllocator(model::StringId caller) {
 
 void Replay::ApplyStep(const Event& event) {
   v1::Step step;
-  if (!step.ParseFromArray(event.body.data(), static_cast<int>(event.body.size()))) return;
+  if (!model::ParseBody(event, &step)) return;
   if (step.edge() != v1::Step::EDGE_OPTIMIZER_END) return;
   // Several optimizers end the same step.
   if (completed_steps_ > 0 && step.number() < current_step_) return;
@@ -65,7 +67,7 @@ void Replay::ApplyStep(const Event& event) {
 
 void Replay::ApplyMark(const Event& event) {
   v1::PhaseMark mark;
-  if (!mark.ParseFromArray(event.body.data(), static_cast<int>(event.body.size()))) return;
+  if (!model::ParseBody(event, &mark)) return;
   const std::optional<Phase> phase = PhaseByName(tables_->Text(model::StringId{mark.name()}));
   if (!phase) return;
   if (!mark.end()) {

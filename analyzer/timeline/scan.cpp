@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/model/parse_body.h"
 #include "analyzer/trace/event_stream.h"
 
 namespace vramtrace::timeline {
@@ -15,11 +16,6 @@ using trace::Statistic;
 
 uint64_t Absolute(const Event& event, int64_t delta) {
   return event.base_address + static_cast<uint64_t>(delta);
-}
-
-template <typename Message>
-bool Parse(const Event& event, Message* message) {
-  return message->ParseFromArray(event.body.data(), static_cast<int>(event.body.size()));
 }
 
 void Raise(Peak* peak, uint64_t bytes, const Instant& instant) {
@@ -90,7 +86,8 @@ class Scanner {
         break;
       case PacketKind::kBlockFree:
         ++device->block_frees;
-        if (applied.freed) CountLife(*applied.freed, *applied.device);
+        // What an out-of-memory error lets go while it unwinds says nothing of how the call site lives.
+        if (applied.freed && !device->EndedOutOfMemory()) CountLife(*applied.freed, *applied.device);
         break;
       case PacketKind::kDriverAllocate:
         AddDriverAllocation(event, applied, device);
@@ -182,7 +179,7 @@ class Scanner {
 
   void AddLabel(const Event& event) {
     v1::Label label;
-    if (!Parse(event, &label)) return file_->statistics().Add(Statistic::kMalformedPacket);
+    if (!model::ParseBody(event, &label)) return file_->statistics().Add(Statistic::kMalformedPacket);
     scan_.labels.push_back({event.sequence,
                             Absolute(event, label.address_delta()),
                             label.bytes(),
@@ -196,7 +193,7 @@ class Scanner {
 
   void AddInput(const Event& event) {
     v1::InputTensor input;
-    if (!Parse(event, &input)) return file_->statistics().Add(Statistic::kMalformedPacket);
+    if (!model::ParseBody(event, &input)) return file_->statistics().Add(Statistic::kMalformedPacket);
     if (input_step_count_ == 0 || input.step() != newest_input_step_) {
       // Keep the first step's rows and drop those of the step before this one.
       if (input_step_count_ >= 2) scan_.inputs.resize(first_inputs_);
@@ -216,7 +213,7 @@ class Scanner {
 
   void AddStep(const Event& event) {
     v1::Step step;
-    if (!Parse(event, &step)) return file_->statistics().Add(Statistic::kMalformedPacket);
+    if (!model::ParseBody(event, &step)) return file_->statistics().Add(Statistic::kMalformedPacket);
     const std::string name(tables_->Text(StringId{step.optimizer()}));
     const auto& known = scan_.optimizers;
     if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end()) {

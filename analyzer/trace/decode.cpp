@@ -294,6 +294,7 @@ void DecodeMemoryUnmap(pbf_reader reader, const ChunkClock& clock, Event* event)
 }
 
 void DecodeBody(pbf_reader body, const ChunkClock& clock, Event* event) {
+  event->address = clock.base_address;  // a delta of zero is not written
   switch (event->kind) {
     case PacketKind::kBlockAllocate:
       return DecodeBlockAllocate(body, clock, event);
