@@ -87,12 +87,12 @@ const Gpu* FindGpu(std::string_view name) {
 std::vector<std::string_view> NearNames(std::string_view name, size_t count) {
   std::string wanted = Key(name);
   std::vector<std::pair<size_t, const Gpu*>> nearest;
-  for (const auto& [key, gpu] : Keys()) {
-    size_t distance = std::min(Distance(wanted, key), Distance("rtx" + wanted, key));
-    auto known =
-        std::find_if(nearest.begin(), nearest.end(), [&](const auto& entry) { return entry.second == gpu; });
+  for (const auto& key : Keys()) {
+    size_t distance = std::min(Distance(wanted, key.first), Distance("rtx" + wanted, key.first));
+    auto known = std::find_if(nearest.begin(), nearest.end(),
+                              [&](const auto& entry) { return entry.second == key.second; });
     if (known == nearest.end()) {
-      nearest.emplace_back(distance, gpu);
+      nearest.emplace_back(distance, key.second);
     } else {
       known->first = std::min(known->first, distance);
     }

@@ -23,7 +23,8 @@ TEST_P(EveryCard, HasProperties) {
   EXPECT_FRESH({
     Library runtime("sim-cudart-13.so");
     cudaDeviceProp properties;
-    ASSERT_EQ(runtime.Get("cudaGetDeviceProperties", &cudaGetDeviceProperties)(&properties, 0), cudaSuccess);
+    ASSERT_EQ(runtime.Get<decltype(&cudaGetDeviceProperties)>("cudaGetDeviceProperties")(&properties, 0),
+              cudaSuccess);
     EXPECT_EQ(properties.name, gpu.device_name);
     EXPECT_EQ(properties.major, gpu.compute_major);
     EXPECT_EQ(properties.minor, gpu.compute_minor);
@@ -35,7 +36,7 @@ TEST_P(EveryCard, HasProperties) {
     EXPECT_EQ(properties.memoryBusWidth, gpu.bus_width_bits);
     EXPECT_TRUE(!given.empty() || properties.totalGlobalMem == catalogue::TotalsOf(gpu)->cuda_bytes);
     int value = 0;
-    auto attribute = runtime.Get("cudaDeviceGetAttribute", &cudaDeviceGetAttribute);
+    auto attribute = runtime.Get<decltype(&cudaDeviceGetAttribute)>("cudaDeviceGetAttribute");
     for (int number = 1; number < cudaDevAttrMax; ++number) {
       EXPECT_EQ(attribute(&value, static_cast<cudaDeviceAttr>(number), 0), cudaSuccess) << number;
     }
@@ -43,7 +44,8 @@ TEST_P(EveryCard, HasProperties) {
     EXPECT_EQ(value, gpu.multiprocessors);
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    ASSERT_EQ(runtime.Get("cudaMemGetInfo", &cudaMemGetInfo)(&free_bytes, &total_bytes), cudaSuccess);
+    ASSERT_EQ(runtime.Get<decltype(&cudaMemGetInfo)>("cudaMemGetInfo")(&free_bytes, &total_bytes),
+              cudaSuccess);
     EXPECT_EQ(total_bytes, properties.totalGlobalMem);
     EXPECT_EQ(total_bytes - free_bytes, DeviceAt(0)->context_bytes);
   });

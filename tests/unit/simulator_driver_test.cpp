@@ -59,7 +59,7 @@ TEST_F(Driver, HasWhatPyTorchInsistsOn) {
 }
 
 TEST_F(Driver, NeverAnswersAnExportTable) {
-  auto table = library_.Get("cuGetExportTable", &cuGetExportTable);
+  auto table = library_.Get<decltype(&cuGetExportTable)>("cuGetExportTable");
   const void* answer = &answer;
   CUuuid id{};
   EXPECT_EQ(table(&answer, &id), CUDA_ERROR_NOT_FOUND);
@@ -67,8 +67,8 @@ TEST_F(Driver, NeverAnswersAnExportTable) {
 }
 
 TEST_F(Driver, NamesEveryError) {
-  auto name = library_.Get("cuGetErrorName", &cuGetErrorName);
-  auto text = library_.Get("cuGetErrorString", &cuGetErrorString);
+  auto name = library_.Get<decltype(&cuGetErrorName)>("cuGetErrorName");
+  auto text = library_.Get<decltype(&cuGetErrorString)>("cuGetErrorString");
   const char* answer = nullptr;
   EXPECT_EQ(name(CUDA_ERROR_OUT_OF_MEMORY, &answer), CUDA_SUCCESS);
   EXPECT_STREQ(answer, "CUDA_ERROR_OUT_OF_MEMORY");
@@ -88,8 +88,8 @@ TEST_F(Driver, RefusesWhatItDoesNotDo) {
 TEST_F(Driver, KnowsThePrimaryContext) {
   EXPECT_FRESH({
     Library library("libcuda.so.1");
-    auto current = library.Get("cuCtxGetCurrent", &cuCtxGetCurrent);
-    auto state = library.Get("cuDevicePrimaryCtxGetState", &cuDevicePrimaryCtxGetState);
+    auto current = library.Get<decltype(&cuCtxGetCurrent)>("cuCtxGetCurrent");
+    auto state = library.Get<decltype(&cuDevicePrimaryCtxGetState)>("cuDevicePrimaryCtxGetState");
     CUcontext context = nullptr;
     int active = 1;
     EXPECT_EQ(current(&context), CUDA_SUCCESS);
@@ -97,7 +97,8 @@ TEST_F(Driver, KnowsThePrimaryContext) {
     EXPECT_EQ(state(0, nullptr, &active), CUDA_SUCCESS);
     EXPECT_EQ(active, 0);
     CUcontext primary = nullptr;
-    EXPECT_EQ(library.Get("cuDevicePrimaryCtxRetain", &cuDevicePrimaryCtxRetain)(&primary, 0), CUDA_SUCCESS);
+    EXPECT_EQ(library.Get<decltype(&cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&primary, 0),
+              CUDA_SUCCESS);
     EXPECT_EQ(current(&context), CUDA_SUCCESS);
     EXPECT_EQ(context, primary);
     EXPECT_EQ(state(0, nullptr, &active), CUDA_SUCCESS);

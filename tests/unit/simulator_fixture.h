@@ -51,7 +51,7 @@ class Library {
     EXPECT_NE(handle_, nullptr) << dlerror();
   }
   template <class Function>
-  Function Get(const char* name, Function /*type*/) const {
+  [[nodiscard]] Function Get(const char* name) const {
     auto found = reinterpret_cast<Function>(dlsym(handle_, name));
     EXPECT_NE(found, nullptr) << name;
     return found;

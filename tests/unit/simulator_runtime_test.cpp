@@ -17,13 +17,12 @@ class Runtime : public testing::Test {
  protected:
   Library library_{"sim-cudart-13.so"};
 };
-#define CALL(name) library_.Get(#name, &name)
+#define CALL(name) library_.Get<decltype(&name)>(#name)
 
 TEST_F(Runtime, RemembersTheLastError) {
   void* address = nullptr;
-  EXPECT_EQ(
-      library_.Get("cudaMalloc", static_cast<cudaError_t (*)(void**, size_t)>(nullptr))(&address, 1ull << 50),
-      cudaErrorMemoryAllocation);
+  EXPECT_EQ(library_.Get<cudaError_t (*)(void**, size_t)>("cudaMalloc")(&address, 1ull << 50),
+            cudaErrorMemoryAllocation);
   EXPECT_EQ(CALL(cudaPeekAtLastError)(), cudaErrorMemoryAllocation);
   EXPECT_EQ(CALL(cudaGetLastError)(), cudaErrorMemoryAllocation);
   EXPECT_EQ(CALL(cudaGetLastError)(), cudaSuccess);
@@ -39,7 +38,7 @@ TEST_F(Runtime, NamesErrors) {
 
 TEST_F(Runtime, DescribesPointers) {
   void* device = nullptr;
-  auto allocate = library_.Get("cudaMalloc", static_cast<cudaError_t (*)(void**, size_t)>(nullptr));
+  auto allocate = library_.Get<cudaError_t (*)(void**, size_t)>("cudaMalloc");
   ASSERT_EQ(allocate(&device, 1000), cudaSuccess);
   cudaPointerAttributes attributes;
   ASSERT_EQ(CALL(cudaPointerGetAttributes)(&attributes, static_cast<char*>(device) + 10), cudaSuccess);
@@ -58,13 +57,11 @@ TEST_F(Runtime, GivesSymbolsAnAddress) {
   char name[] = "counter";
   CALL(__cudaRegisterVar)(nullptr, &host, nullptr, name, 0, 8, 0, 1);
   void* address = nullptr;
-  auto find =
-      library_.Get("cudaGetSymbolAddress", static_cast<cudaError_t (*)(void**, const void*)>(nullptr));
+  auto find = library_.Get<cudaError_t (*)(void**, const void*)>("cudaGetSymbolAddress");
   ASSERT_EQ(find(&address, &host), cudaSuccess);
   long value = 42;
-  auto to = library_.Get(
-      "cudaMemcpyToSymbol",
-      static_cast<cudaError_t (*)(const void*, const void*, size_t, size_t, cudaMemcpyKind)>(nullptr));
+  auto to = library_.Get<cudaError_t (*)(const void*, const void*, size_t, size_t, cudaMemcpyKind)>(
+      "cudaMemcpyToSymbol");
   ASSERT_EQ(to(&host, &value, 8, 0, cudaMemcpyHostToDevice), cudaSuccess);
   EXPECT_EQ(to(&host, &value, 8, 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(to(&other, &value, 8, 0, cudaMemcpyHostToDevice), cudaErrorInvalidSymbol);
@@ -89,7 +86,7 @@ TEST_F(Runtime, RefusesWhatItDoesNotDo) {
 
 TEST_F(Runtime, NeverAnswersAnExportTable) {
   auto table =
-      reinterpret_cast<cudaError_t (*)(const void**, const void*)>(library_.Find("cudaGetExportTable"));
+      reinterpret_cast<cudaError_t (*)(const void**, const cudaUUID_t*)>(library_.Find("cudaGetExportTable"));
   const void* answer = &answer;
   EXPECT_NE(table(&answer, nullptr), cudaSuccess);
   EXPECT_EQ(answer, nullptr);

@@ -64,10 +64,10 @@ function(vramtrace_simulated_library)
   endif()
   target_link_libraries(${SIM_TARGET} PRIVATE ${interfaces})
   target_link_options(${SIM_TARGET} PRIVATE "LINKER:-soname,${SIM_SONAME}" "LINKER:--version-script=${generated}.map"
-                      "LINKER:--no-undefined-version" "LINKER:--exclude-libs,ALL"
-                      -static-libstdc++ -static-libgcc)
-  if(NOT VRAMTRACE_SANITIZE)  # a sanitizer's run time is in the program, so its names stay undefined here
-    target_link_options(${SIM_TARGET} PRIVATE "LINKER:-z,defs")
+                      "LINKER:--no-undefined-version" "LINKER:--exclude-libs,ALL")
+  # A sanitizer's run time is in the program: its names stay undefined here, and it must see every new and delete.
+  if(NOT VRAMTRACE_SANITIZE)
+    target_link_options(${SIM_TARGET} PRIVATE -static-libstdc++ -static-libgcc "LINKER:-z,defs")
   endif()
   set_property(TARGET ${SIM_TARGET} APPEND PROPERTY LINK_DEPENDS "${generated}.map")
   get_filename_component(name "${SIM_OUTPUT_NAME}" NAME)
