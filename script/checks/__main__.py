@@ -48,12 +48,17 @@ def training_tests() -> list[Outcome]:
     return builds.pytest("tests/training")
 
 
+def accuracy_tests() -> list[Outcome]:
+    return builds.pytest("tests/accuracy")
+
+
 STAGES = (
     Stage("build", "the release build", lambda: [builds.build("release")]),
     Stage("unit", "unit tests", lambda: builds.ctest("release", "unit"), ("build",)),
     Stage("golden", "reports compared with kept ones", lambda: builds.ctest("release", "golden"), ("build",)),
     Stage("preload", "native and Python programs under the preload", preload_tests, ("build",)),
     Stage("training", "real PyTorch, its counters the referee", training_tests, ("build",)),
+    Stage("accuracy", "a small member of each accuracy matrix", accuracy_tests, ("build",)),
     Stage("install", "cmake --install and a run from there", installation.check_installation, ("build",)),
     Stage("lint", "formats, clang-tidy, repository", lint, ("build",)),
     Stage("asan", "with address and undefined sanitizers", sanitized("asan", ("unit", "golden", "fuzz"))),

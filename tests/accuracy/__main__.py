@@ -4,8 +4,9 @@ import sys
 
 from script.figures import main
 from tests.accuracy import attribution
+from tests.accuracy.allocator import measure as allocator
 
-MEASUREMENTS = {"attribution": attribution.measure}
+MEASUREMENTS = {"attribution": attribution.measure, "allocator": allocator.measure}
 NOT_BUILT = {
     "batch": "there is no forecast yet",
     "techniques": "there is no forecast yet",
