@@ -51,7 +51,8 @@ def test_unknown_gpu(vramtrace: Command) -> None:
 def test_budget(vramtrace: Command) -> None:
     program = vramtrace.script(ALLOCATE)
     within = vramtrace("dry-run", "--gpu", "l4", "--budget", "2GiB", "--", *program, "1024")
-    assert within.status == 0 and "within budget" in verdict(within)
+    assert within.status == 0
+    assert "within budget" in verdict(within)
     over = vramtrace("dry-run", "--gpu", "l4", "--budget", "1GiB", "--", *program, "1024")
     assert over.status == 1
     assert re.search(r"over budget: 1\.\d\d GiB .* 426\.0 MiB more than 1\.00 GiB", verdict(over))
@@ -108,6 +109,7 @@ def test_without_a_layer_the_first_overwrite_stops_the_run(vramtrace: Command) -
     program = vramtrace.script(CHANGE_FILES + ALLOCATE)
     done = vramtrace("dry-run", "--gpu", "l4", "--no-scratch", "--", *program, "1")
     assert done.status == 1
+    assert "Traceback" not in done.errors, "it is ended before it hears of a refusal"
     assert f"about to open {vramtrace.folder / 'model.pt'} for writing" in verdict(done)
     assert "--in-place" in verdict(done)
     assert (vramtrace.folder / "model.pt").read_text() == "weights"
@@ -137,15 +139,23 @@ def test_another_folder_can_be_protected(vramtrace: Command, tmp_path: Path) -> 
 
 def test_the_trace_goes_where_the_user_wants_it(vramtrace: Command, tmp_path: Path) -> None:
     program = vramtrace.script(ALLOCATE)
-    for output, expected in (("runs/a.vtrace", vramtrace.folder / "runs" / "a.vtrace"),
-                             (tmp_path / "b.vtrace", tmp_path / "b.vtrace")):
+    for output, expected in (
+        ("runs/a.vtrace", vramtrace.folder / "runs" / "a.vtrace"),
+        (tmp_path / "b.vtrace", tmp_path / "b.vtrace"),
+    ):
         done = vramtrace("dry-run", "--gpu", "l4", "-o", output, "--", *program, "1")
         assert done.status == 0, done.errors
         assert expected.is_file()
 
 
 def test_the_program_can_tell_and_trackers_are_offline(vramtrace: Command) -> None:
-    names = ("VRAMTRACE_DRY_RUN", "WANDB_MODE", "CLEARML_OFFLINE_MODE", "CUDA_VISIBLE_DEVICES", "HF_HUB_OFFLINE")
+    names = (
+        "VRAMTRACE_DRY_RUN",
+        "WANDB_MODE",
+        "CLEARML_OFFLINE_MODE",
+        "CUDA_VISIBLE_DEVICES",
+        "HF_HUB_OFFLINE",
+    )
     program = vramtrace.script(f"import os\nprint([os.environ.get(n) for n in {names!r}])")
     done = vramtrace("dry-run", "--gpu", "l4", "--", *program, CUDA_VISIBLE_DEVICES="", WANDB_MODE="online")
     assert done.output == "['1', 'offline', '1', None, None]\n"
@@ -166,7 +176,8 @@ def test_host_memory(vramtrace: Command) -> None:
     program = vramtrace.script("import time\nmodel = bytearray(b'x') * (400 << 20)\ntime.sleep(100)\n")
     done = vramtrace("dry-run", "--gpu", "l4", "--host-memory", "200MiB", "--", *program)
     assert done.status == 1
-    assert "of host memory" in verdict(done) and 'torch.device("cuda")' in verdict(done)
+    assert "of host memory" in verdict(done)
+    assert 'torch.device("cuda")' in verdict(done)
 
 
 def test_a_program_that_goes_to_the_background_is_waited_for(vramtrace: Command) -> None:
@@ -182,7 +193,9 @@ def test_a_read_only_folder(vramtrace: Command) -> None:
     """Runs as another user where this one is root, who may write anywhere."""
     program = vramtrace.script(ALLOCATE)
     vramtrace.folder.chmod(0o555)
-    done = vramtrace("dry-run", "--gpu", "l4", "-o", vramtrace.folder.parent / "t.vtrace", "--", *program, "64")
+    done = vramtrace(
+        "dry-run", "--gpu", "l4", "-o", vramtrace.folder.parent / "t.vtrace", "--", *program, "64"
+    )
     vramtrace.folder.chmod(0o755)
     assert done.status == 0, done.errors
     assert (vramtrace.folder.parent / "t.vtrace").is_file()
@@ -205,16 +218,20 @@ def test_pytorch_stops_by_itself(vramtrace: Command) -> None:
     done = vramtrace("dry-run", "--gpu", "rtx4090", "--budget", "1GiB", "--", *vramtrace.script(MLP))
     assert done.status == 0, done.errors
     steps = done.output.count("step")
-    assert 4 <= steps <= 8, "the second or third step has the peak, three more show that it stays"
+    # One of the first steps has the peak, three more show that it stays; the last one does not return.
+    assert 3 <= steps <= 8
     said = verdict(done)
-    assert f"{steps + 1} optimizer steps were seen" in said or f"{steps} optimizer steps were seen" in said
+    assert f"{steps + 1} optimizer steps were seen" in said
     assert "not seen: evaluation, saving" in said
-    assert "within budget" in said and "it fits" in said
+    assert "within budget" in said
+    assert "it fits" in said
     assert (vramtrace.folder / "model.pt").read_text() == "weights"
 
 
 def test_pytorch_out_of_memory(vramtrace: Command) -> None:
-    program = vramtrace.script("import torch\nkeep = [torch.empty(1 << 30, device='cuda') for _ in range(8)]\n")
+    program = vramtrace.script(
+        "import torch\nkeep = [torch.empty(1 << 30, device='cuda') for _ in range(8)]\n"
+    )
     done = vramtrace("dry-run", "--gpu", "rtx4090", "--", *program)
     assert done.status == 1
     assert "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB." in done.errors
@@ -223,16 +240,26 @@ def test_pytorch_out_of_memory(vramtrace: Command) -> None:
 
 def test_installed_elsewhere_it_finds_its_libraries(build, tmp_path: Path) -> None:
     prefix = tmp_path / "prefix"
-    for source, target in ((build.folder / "bin/vramtrace", prefix / "bin"),
-                           (build.recorder, prefix / "lib")):
+    for source, target in (
+        (build.folder / "bin/vramtrace", prefix / "bin"),
+        (build.recorder, prefix / "lib"),
+    ):
         target.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
     shutil.copytree(build.simulator, prefix / "lib" / "vramtrace" / "simulator", symlinks=True)
     link = tmp_path / "vramtrace"
     link.symlink_to(prefix / "bin" / "vramtrace")
-    done = subprocess.run([link, "dry-run", "--gpu", "l4", "--", "sh", "-c", "echo $LD_PRELOAD"],
-                          cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [link, "dry-run", "--gpu", "l4", "--", "sh", "-c", "echo $LD_PRELOAD"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.startswith(f"{prefix}/lib/libvramtrace.so:{prefix}/lib/vramtrace/simulator/")
     (prefix / "lib" / "libvramtrace.so").unlink()
-    broken = subprocess.run([link, "record", "--", "true"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert broken.returncode == 3 and "libvramtrace.so" in broken.stderr
+    broken = subprocess.run(
+        [link, "record", "--", "true"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert broken.returncode == 3
+    assert "libvramtrace.so" in broken.stderr

@@ -57,7 +57,9 @@ def test_commands_that_cannot_be_run(vramtrace: Command) -> None:
 
 
 def test_streams_and_arguments_are_untouched(vramtrace: Command) -> None:
-    done = vramtrace("record", "--", "sh", "-c", 'cat; printf "%s|" "$@"', "sh", "-o", "--", "a b", stdin="in\n")
+    done = vramtrace(
+        "record", "--", "sh", "-c", 'cat; printf "%s|" "$@"', "sh", "-o", "--", "a b", stdin="in\n"
+    )
     assert done.output == "in\n-o|--|a b|"
     without = vramtrace("record", "echo", "--help", "-o", "x")
     assert without.output == "--help -o x\n"
@@ -66,7 +68,8 @@ def test_streams_and_arguments_are_untouched(vramtrace: Command) -> None:
 
 def test_nothing_recorded_says_why(vramtrace: Command) -> None:
     lines = vramtrace("record", "-o", "runs/", "--", "true").own_lines()
-    assert len(lines) == 1 and "nothing was recorded: no process of this run used CUDA" in lines[0]
+    assert len(lines) == 1
+    assert "nothing was recorded: no process of this run used CUDA" in lines[0]
     assert not (vramtrace.folder / "runs").exists()
     compiler = shutil.which("cc") or shutil.which("gcc-12")
     if compiler is None:
@@ -80,7 +83,8 @@ def test_nothing_recorded_says_why(vramtrace: Command) -> None:
 
 def test_a_trace_is_named_and_can_be_read(vramtrace: Command, simulated: dict[str, str]) -> None:
     done = vramtrace("record", "--", *vramtrace.script(ALLOCATE), "64", **simulated)
-    assert done.status == 0 and "answered 0" in done.output
+    assert done.status == 0
+    assert "answered 0" in done.output
     [trace] = done.traces()
     assert trace.parent == vramtrace.folder
     assert trace.name.startswith("vramtrace-program")
@@ -88,9 +92,11 @@ def test_a_trace_is_named_and_can_be_read(vramtrace: Command, simulated: dict[st
     assert trace.name in lines[-2]
     assert lines[-1] == f"vramtrace: next: vramtrace analyze {trace.name}"
     dump = vramtrace("dump", trace.name)
-    assert dump.status == 0 and "cudaMalloc" in dump.output
+    assert dump.status == 0
+    assert "cudaMalloc" in dump.output
     quiet = vramtrace("record", "-q", "-o", "q.vtrace", "--", *vramtrace.script(ALLOCATE), "1", **simulated)
-    assert quiet.own_lines() == [] and (vramtrace.folder / "q.vtrace").is_file()
+    assert quiet.own_lines() == []
+    assert (vramtrace.folder / "q.vtrace").is_file()
 
 
 def test_an_older_trace_is_never_overwritten(vramtrace: Command, simulated: dict[str, str]) -> None:
@@ -128,7 +134,8 @@ def test_the_users_preload_comes_after_ours(vramtrace: Command, build) -> None:
 
 def test_an_unwritable_folder_turns_recording_off(vramtrace: Command, simulated: dict[str, str]) -> None:
     done = vramtrace("record", "-o", "/proc/x/t.vtrace", "--", *vramtrace.script(ALLOCATE), "1", **simulated)
-    assert done.status == 0 and "answered 0" in done.output
+    assert done.status == 0
+    assert "answered 0" in done.output
     assert "/proc/x" in done.own_lines()[0]
 
 

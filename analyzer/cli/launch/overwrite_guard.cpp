@@ -282,25 +282,25 @@ std::optional<Overwrite> OverwriteGuard::Judge(const seccomp_notif& question) co
   return std::nullopt;
 }
 
-std::optional<Overwrite> OverwriteGuard::Answer(int descriptor) {
+void OverwriteGuard::Answer(int descriptor, const std::function<void(const Overwrite&)>& refused) const {
   // The kernel may know longer structures than these headers; Available() bounds them.
   alignas(seccomp_notif) std::array<char, 512> question_bytes = {};
   alignas(seccomp_notif_resp) std::array<char, 512> answer_bytes = {};
   auto* question = reinterpret_cast<seccomp_notif*>(question_bytes.data());
   auto* answer = reinterpret_cast<seccomp_notif_resp*>(answer_bytes.data());
-  if (ioctl(descriptor, SECCOMP_IOCTL_NOTIF_RECV, question) != 0) return std::nullopt;
+  if (ioctl(descriptor, SECCOMP_IOCTL_NOTIF_RECV, question) != 0) return;
 
-  std::optional<Overwrite> refused = Judge(*question);
+  const std::optional<Overwrite> overwrite = Judge(*question);
   // The asker may have died and its number been given to another while we looked.
-  if (ioctl(descriptor, SECCOMP_IOCTL_NOTIF_ID_VALID, &question->id) != 0) return std::nullopt;
+  if (ioctl(descriptor, SECCOMP_IOCTL_NOTIF_ID_VALID, &question->id) != 0) return;
   answer->id = question->id;
-  if (refused) {
+  if (overwrite) {
+    refused(*overwrite);
     answer->error = -EROFS;
   } else {
     answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
   }
   (void)ioctl(descriptor, SECCOMP_IOCTL_NOTIF_SEND, answer);
-  return refused;
 }
 
 }  // namespace vramtrace::launch

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,9 +44,10 @@ class OverwriteGuard {
   // In the child, before exec. Returns the descriptor on which the kernel asks, or -1 and errno.
   [[nodiscard]] static int Install();
 
-  // In the wrapper, when the descriptor is readable: answers one question. Returns what was refused, if it
-  // was. Interrupted or vanished askers are no error.
-  [[nodiscard]] std::optional<Overwrite> Answer(int descriptor);
+  // In the wrapper, when the descriptor is readable: answers one question. When the answer is no, `refused`
+  // is called before the program hears it, so that it can be ended without a word. Interrupted or vanished
+  // askers are no error.
+  void Answer(int descriptor, const std::function<void(const Overwrite&)>& refused) const;
 
   // The decision on one path, for tests: true for a file that must not be changed.
   [[nodiscard]] bool IsProtected(const std::filesystem::path& canonical_path) const;

@@ -84,8 +84,9 @@ class Supervisor {
   }
 
   void AnswerGuard() {
-    auto refused = options_.guard->Answer(guard_);
-    if (refused && !ending_.stop) StopRun(*refused, SIGTERM);
+    options_.guard->Answer(guard_, [this](const Overwrite& overwrite) {
+      if (!ending_.stop) StopRun(overwrite, SIGTERM);
+    });
   }
 
   void Reap() {
