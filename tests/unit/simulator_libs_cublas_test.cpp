@@ -4,9 +4,9 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #include "preload/simulator/core/contents.h"
 #include "preload/simulator/core/memory.h"
@@ -26,7 +26,7 @@ void* Find(const char* name) {
 // cublas_v2.h renames functions by macros, so the name is expanded before it is made a string.
 #define NAME_OF(name) #name
 #define EXPANDED_NAME_OF(name) NAME_OF(name)
-#define CALL(name) reinterpret_cast<decltype(&name)>(Find(EXPANDED_NAME_OF(name)))
+#define CALL(name) reinterpret_cast<decltype(&(name))>(Find(EXPANDED_NAME_OF(name)))
 
 class Cublas : public testing::Test {
  protected:
@@ -92,7 +92,7 @@ TEST_F(Cublas, MatricesAreReallyCopied) {
   ASSERT_EQ(CALL(cublasSetMatrix)(2, 3, sizeof(float), source, 2, device, 4), CUBLAS_STATUS_SUCCESS);
   float back[6] = {};
   ASSERT_EQ(CALL(cublasGetMatrix)(2, 3, sizeof(float), device, 4, back, 2), CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(std::memcmp(source, back, sizeof source), 0);
+  EXPECT_TRUE(std::equal(source, source + 6, back));
   float second_column = 0;
   EXPECT_EQ(Peek(&second_column, static_cast<float*>(device) + 4, sizeof second_column), Status::kOk);
   EXPECT_EQ(second_column, 3.0F);

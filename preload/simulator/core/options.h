@@ -18,8 +18,9 @@ namespace vramtrace::simulator {
   X(context_bytes, "VRAMTRACE_SIM_CONTEXT", Bytes, kFromCatalogue,                                         \
     "context charge in place of the catalogue's")                                                          \
   X(copy_limit_bytes, "VRAMTRACE_SIM_COPY_LIMIT", Bytes, 16u << 20, "largest copy whose bytes are stored") \
-  X(store_limit_bytes, "VRAMTRACE_SIM_STORE_LIMIT", Bytes, 256u << 20,                                       \
+  X(store_limit_bytes, "VRAMTRACE_SIM_STORE_LIMIT", Bytes, 256u << 20,                                     \
     "once this much is stored, only copies up to 64 KiB are")                                              \
+  X(cudnn_workspace_bytes, "VRAMTRACE_SIM_CUDNN_WORKSPACE", Bytes, 0, "workspace of a cuDNN plan")         \
   X(log, "VRAMTRACE_SIM_LOG", Flag, false, "say on stderr what is asked")                                  \
   X(fail, "VRAMTRACE_SIM_FAIL", Text, "", "KIND:N[+][,...]: calls that fail, see faults.h")                \
   X(report, "VRAMTRACE_SIM_REPORT", Text, "", "file for the report at exit; %p becomes the process id")
@@ -37,7 +38,7 @@ struct Options {
 #undef X
 };
 
-[[nodiscard]] const Options& CurrentOptions();
+[[nodiscard]] VRAMTRACE_SIM_EXPORT const Options& CurrentOptions();
 
 // For tests: false when the text is not a size.
 [[nodiscard]] VRAMTRACE_SIM_EXPORT bool ParseBytes(const char* text, uint64_t* bytes);

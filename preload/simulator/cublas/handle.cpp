@@ -58,6 +58,8 @@ cublasLogCallback g_log_callback = nullptr;
 
 extern "C" {
 
+// Types cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define VRAMTRACE_CUBLAS_SETTING(setter, getter, type, field)               \
   cublasStatus_t setter(cublasHandle_t handle, type value) {                \
     return Set(handle, &vramtrace::simulator::cublas::State::field, value); \
@@ -65,6 +67,7 @@ extern "C" {
   cublasStatus_t getter(cublasHandle_t handle, type* value) {               \
     return Get(handle, &vramtrace::simulator::cublas::State::field, value); \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 VRAMTRACE_CUBLAS_SETTINGS(VRAMTRACE_CUBLAS_SETTING)
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {

@@ -57,6 +57,8 @@ cublasStatus_t ReduceTyped(cublasHandle_t handle, const char* function, void* re
 
 extern "C" {
 
+// Types cannot be put in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define VRAMTRACE_CUBLAS_DOT(name, integer, type)                                                 \
   cublasStatus_t name(cublasHandle_t handle, integer, const type*, integer, const type*, integer, \
                       type* result) {                                                             \
@@ -118,6 +120,7 @@ VRAMTRACE_CUBLAS_NORM_EX(cublasAsumEx_64, int64_t)
                                              type* const[], int, type* const[], int, int* info, int*, int) { \
     return Solve(handle, "cublas" #letter "gelsBatched", info);                                              \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 VRAMTRACE_CUBLAS_SOLVERS(S, float)
 VRAMTRACE_CUBLAS_SOLVERS(D, double)
 VRAMTRACE_CUBLAS_SOLVERS(C, cuComplex)

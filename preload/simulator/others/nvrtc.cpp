@@ -16,9 +16,10 @@ constexpr char kLibrary[] = "libnvrtc.so.13";
 constexpr uintptr_t kInternalError = 11;  // NVRTC_ERROR_INTERNAL_ERROR
 using Forwarded = uintptr_t (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
-Forwarded Find(const char* function) {
+template <typename Function = Forwarded>
+Function Find(const char* name) {
   static void* const library = vramtrace::simulator::others::OpenReal(kLibrary);
-  return library != nullptr ? reinterpret_cast<Forwarded>(dlsym(library, function)) : nullptr;
+  return library != nullptr ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
 }
 
 }  // namespace
@@ -56,18 +57,14 @@ VRAMTRACE_NVRTC(nvrtcSetFlowCallback)
 VRAMTRACE_NVRTC(nvrtcSetPCHHeapSize)
 
 const char* nvrtcGetErrorString(int result) {
-  static const Forwarded real = Find("nvrtcGetErrorString");
-  if (real != nullptr)
-    return reinterpret_cast<const char*>(real(static_cast<uintptr_t>(result), 0, 0, 0, 0, 0));
+  static const auto real = Find<const char* (*)(int)>("nvrtcGetErrorString");
+  if (real != nullptr) return real(result);
   return result == 0 ? "NVRTC_SUCCESS" : "NVRTC is not installed: pip install nvidia-cuda-nvrtc";
 }
 
 int nvrtcVersion(int* major, int* minor) {
-  static const Forwarded real = Find("nvrtcVersion");
-  if (real != nullptr) {
-    return static_cast<int>(
-        real(reinterpret_cast<uintptr_t>(major), reinterpret_cast<uintptr_t>(minor), 0, 0, 0, 0));
-  }
+  static const auto real = Find<int (*)(int*, int*)>("nvrtcVersion");
+  if (real != nullptr) return real(major, minor);
   if (major == nullptr || minor == nullptr) return static_cast<int>(kInternalError);
   *major = CUDART_VERSION / 1000;
   *minor = CUDART_VERSION % 1000 / 10;
