@@ -243,6 +243,21 @@ def test_cublaslt_offers_what_the_card_has(gpu: str, fp8: bool, fp4: bool) -> No
     assert child.stdout.split() == ["True", str(fp8), str(fp4)], child.stderr
 
 
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        ("nvidia/cu13/lib/libcusolver.so.12", True),  # imports private names of cuBLAS, which nobody replaces
+        ("nvidia/cudnn/lib/libcudnn_ops.so.9", True),
+        ("triton/backends/nvidia/lib/cupti/libcupti.so.12", True),
+        ("torch/lib/libtorch_cuda.so", False),
+        ("bitsandbytes/libbitsandbytes_cuda132.so", False),
+        ("torchvision/image_stable.so", False),
+    ],
+)
+def test_nvidias_own_files_are_not_asked(path: str, own: bool) -> None:
+    assert exports.is_nvidias_own(pathlib.PurePosixPath(path)) is own
+
+
 def test_elf_reader_agrees_with_the_loader() -> None:
     """Against this process's own libc, which the dynamic linker has read."""
     with open("/proc/self/maps") as maps:

@@ -71,15 +71,16 @@ def simulated_libraries(manifests: pathlib.Path) -> list[Simulated]:
     return found
 
 
+def is_nvidias_own(path: pathlib.PurePath) -> bool:
+    """Whether a file, by its path inside site-packages, is a library that we replace."""
+    return NVIDIA_OWN.search("/" + path.as_posix()) is not None
+
+
 def wheel_libraries(folders: Iterable[str]) -> Iterator[elf.Library]:
     """Shared libraries under the folders that are users of NVIDIA's libraries, not NVIDIA's own."""
     for folder in folders:
         for path in sorted(pathlib.Path(folder).rglob("*.so*")):
-            if (
-                path.is_symlink()
-                or not path.is_file()
-                or NVIDIA_OWN.search(str(path.relative_to(folder).as_posix()))
-            ):
+            if path.is_symlink() or not path.is_file() or is_nvidias_own(path.relative_to(folder)):
                 continue
             try:
                 yield elf.read(path)
