@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -64,7 +65,9 @@ TEST_P(RecordFaults, AFullDiskStopsTheRecordingOnly) {
   const auto result = scenario.Run([] {
     setenv("VRAMTRACE_WRITE", GetParam(), 1);
     setenv("VRAMTRACE_OUTPUT", "disk/", 1);
+    errno = EDOM;
     RecordBlocks(kMany);
+    EXPECT_EQ(errno, EDOM) << "the program must not see the recorder's errors";
     EXPECT_FALSE(record::Recording());
     std::exit(testing::Test::HasFailure() ? 1 : kOwnStatus);
   });
@@ -82,8 +85,10 @@ TEST_P(RecordFaults, AFileSizeLimitStopsTheRecordingOnly) {
     setenv("VRAMTRACE_WRITE", GetParam(), 1);
     const rlimit limit{.rlim_cur = 3 << 20, .rlim_max = 3 << 20};
     setrlimit(RLIMIT_FSIZE, &limit);
+    errno = EDOM;
     RecordBlocks(kMany);
-    std::exit(kOwnStatus);
+    EXPECT_EQ(errno, EDOM);
+    std::exit(testing::Test::HasFailure() ? 1 : kOwnStatus);
   });
   EXPECT_EQ(result.exit_status, kOwnStatus) << "minus " << SIGXFSZ << " is SIGXFSZ";
   EXPECT_EQ(Lines(result.standard_error), 1U) << result.standard_error;
@@ -145,7 +150,9 @@ TEST(RecordFaults, AFolderThatCannotBeWrittenIsSaidOnceWithTheRemedy) {
     Scenario scenario;
     const auto result = scenario.Run([output] {
       setenv("VRAMTRACE_OUTPUT", output, 1);
+      errno = EDOM;
       RecordBlocks(10);
+      EXPECT_EQ(errno, EDOM);
       EXPECT_FALSE(record::Recording());
       std::exit(testing::Test::HasFailure() ? 1 : kOwnStatus);
     });

@@ -171,8 +171,8 @@ TEST_P(RecordKill, NothingThatAHookReturnedFromIsLost) {
       for (size_t thread = 0; thread < kKillThreads; ++thread) {
         threads.emplace_back([progress, thread] {
           for (uint64_t n = 0;; ++n) {
-            // Every fifth stack is a new one.
-            FakeStack stack(5, static_cast<int>(thread * 16));
+            // Every fifth stack is a new one, and the threads meet in the tables.
+            FakeStack stack(5);
             stack.Frame(0).byte_offset = static_cast<int32_t>(n / 5 * 2);
             record::BlockEvent event = Block(0);
             event.address = (static_cast<uint64_t>(thread) << 40) + n * 512;

@@ -23,6 +23,14 @@ namespace {
 
 constexpr uint64_t kChunkBytes = 64 * 1024;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // GCC
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
 class ChunkFileTest : public testing::TestWithParam<WriteMode> {
  protected:
   void SetUp() override {
@@ -213,9 +221,7 @@ TEST(FaultGuard, ATruncatedMappingIsReplacedAndNoticed) {
 }
 
 TEST(FaultGuard, OtherFaultsGoWhereTheyWent) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizer has the signal";
-#endif
+  if (kSanitized) GTEST_SKIP() << "the sanitizer has the signal";
   const std::string path = testing::TempDir() + "vramtrace-other-" + std::to_string(getpid());
   const auto fault = [&path] {
     const int descriptor = open(path.c_str(), O_RDWR | O_CREAT, 0600);
