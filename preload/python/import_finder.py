@@ -1,8 +1,8 @@
 """Runs our modules once torch is complete.
 
-Executed by the audit hook (python_host.cpp) when the program first imports torch, before the import system looks
-for it. A finder in front of sys.meta_path wraps the loader that the program's own finders name; when that
-loader has executed torch, every trace of the finder is gone and the modules named in ON_TORCH are run.
+Executed by the audit hook (python_host.cpp) when the program first imports torch, before the import system
+looks for it. A finder in front of sys.meta_path wraps the loader that the program's own finders name; when
+that loader has executed torch, every trace of the finder is gone and the modules named in ON_TORCH are run.
 """
 
 import os
@@ -130,7 +130,7 @@ def install(name, torch):
     try:
         importlib.import_module("_vramtrace." + name).install(torch)
     except Exception as error:
-        native.feature(name, False, "%s: %s" % (type(error).__name__, error))
+        native.feature(name, False, f"{type(error).__name__}: {error}")
         if os.environ.get("VRAMTRACE_DEBUG"):
             raise
 

@@ -37,7 +37,7 @@ def check_autograd(torch):
             first = leaf.view(1).grad_fn
             second = leaf.t().grad_fn
     except Exception as error:
-        native.feature("autograd_node", False, "no graph to check against: %s" % error)
+        native.feature("autograd_node", False, f"no graph to check against: {error}")
         return
     native.verify_nodes(
         *(first, first._sequence_nr(), first.name()),

@@ -54,7 +54,9 @@ class Trace:
 
     def features(self) -> dict[str, tuple[bool, str]]:
         """Name -> (on, reason); the newest packet holds."""
-        return {p.get("name"): (bool(p.fields.get("on")), p.fields.get("reason", "")) for p in self.of("feature")}
+        return {
+            p.get("name"): (bool(p.fields.get("on")), p.fields.get("reason", "")) for p in self.of("feature")
+        }
 
     def labels(self, kind: str) -> list[Packet]:
         return [p for p in self.of("label") if p.fields.get("kind") == f"KIND_{kind}"]
@@ -102,7 +104,9 @@ class Build:
         return ":".join(map(str, [*own, *(self.simulator / name for name in names)]))
 
     def faked(self) -> str:
-        return ":".join(map(str, [self.recorder, self.fakes / "libcudart.so.13", self.fakes / "libcuda.so.1"]))
+        return ":".join(
+            map(str, [self.recorder, self.fakes / "libcudart.so.13", self.fakes / "libcuda.so.1"])
+        )
 
     def run(
         self,
@@ -145,4 +149,4 @@ def build() -> Iterator[Build]:
     for needed in (made.recorder, made.reader):
         if not needed.is_file():
             pytest.fail(f"{needed} is not built; set VRAMTRACE_BUILD to a build folder")
-    yield made
+    return made

@@ -18,7 +18,6 @@
 namespace vramtrace::tests {
 namespace {
 
-using hooks::Family;
 using hooks::HookRow;
 using hooks::Role;
 

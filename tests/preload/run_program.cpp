@@ -13,9 +13,10 @@ namespace vramtrace::tests {
 Ended RunProgram(const std::vector<std::string>& command, const Environment& environment) {
   std::vector<std::string> settings;
   for (char** entry = environ; *entry != nullptr; ++entry) settings.emplace_back(*entry);
-  for (const auto& [name, value] : environment) {
-    std::erase_if(settings, [&](const std::string& setting) { return setting.starts_with(name + "="); });
-    settings.push_back(name + "=" + value);
+  for (const auto& entry : environment) {
+    const std::string assignment = entry.first + "=";
+    std::erase_if(settings, [&](const std::string& setting) { return setting.starts_with(assignment); });
+    settings.push_back(assignment + entry.second);
   }
   std::vector<char*> envp;
   for (std::string& setting : settings) envp.push_back(setting.data());

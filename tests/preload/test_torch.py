@@ -1,4 +1,5 @@
-"""The recorder in front of real PyTorch on the simulated device; the scripts' own data_ptr()s are the referee."""
+"""The recorder in front of real PyTorch on the simulated device; the scripts' own data_ptr()s are the
+referee."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from conftest import FOLDER, Build, Ended, Trace
 
 INTERNALS = ("python_frames", "native_frames", "requested_sizes", "autograd_node", "labels")
@@ -57,7 +57,9 @@ def test_every_byte_has_its_name(build: Build, tmp_path: Path, variant: str) -> 
 
     said = json.loads((tmp_path / "known.json").read_text())
     assert len(trace.of("block_allocate")) == said["allocations"]
-    assert len([p for p in trace.of("driver_allocate") if p.get("function") == "cudaMalloc"]) == said["segments"]
+    assert (
+        len([p for p in trace.of("driver_allocate") if p.get("function") == "cudaMalloc"]) == said["segments"]
+    )
     assert all(p.get("requested") > 0 for p in trace.of("block_allocate"))
     live_blocks_match(trace)
 
@@ -69,12 +71,14 @@ def test_every_byte_has_its_name(build: Build, tmp_path: Path, variant: str) -> 
     inputs = [(p.get("step"), p.get("name"), p.fields["shape"]) for p in trace.of("input_tensor")]
     assert inputs == [row for n in range(5) for row in ((n, "tokens", ["32"]), (n, "scale", ["1"]))]
     operators = {p.texts.get("operator_name", "") for p in trace.of("block_allocate")}
-    assert any("AddmmBackward0" in name for name in operators) and "" in operators
+    assert any("AddmmBackward0" in name for name in operators)
+    assert "" in operators
     module_stack(trace)
 
 
 def module_stack(trace: Trace) -> None:
-    """A forward allocation's stack names its modules, outermost Model, by objects that have Module packets."""
+    """A forward allocation's stack names its modules, outermost Model, by objects that have Module
+    packets."""
     paths = {p.get("object"): (p.texts.get("path", ""), p.get("class_name")) for p in trace.of("module")}
     chains = set()
     for packet in trace.of("block_allocate"):
@@ -89,7 +93,8 @@ def module_stack(trace: Trace) -> None:
 def test_labels_are_there_when_memory_runs_out(build: Build, tmp_path: Path, where: str) -> None:
     ended = run(build, tmp_path, "out_of_memory.py", "known.json", where)
     assert ended.status == 1
-    assert "OutOfMemoryError: CUDA out of memory" in ended.errors and "vramtrace" not in ended.errors
+    assert "OutOfMemoryError: CUDA out of memory" in ended.errors
+    assert "vramtrace" not in ended.errors
     trace = ended.trace()
     refused = trace.of("out_of_memory")
     assert len(refused) == 1
@@ -97,14 +102,18 @@ def test_labels_are_there_when_memory_runs_out(build: Build, tmp_path: Path, whe
     assert any(frame.name == "<module>" for frame in refused[0].stack) or where == "backward"
     assert any(p.get("reason") == "REASON_OUT_OF_MEMORY" for p in trace.of("memory_query"))
     expected = known(tmp_path)
-    assert expected and expected <= labelled(trace)
+    assert expected
+    assert expected <= labelled(trace)
     kinds = {row[0] for row in expected}
-    assert kinds == {
-        "load": {"PARAMETER"},
-        "forward": {"PARAMETER"},
-        "backward": {"PARAMETER", "GRADIENT"},
-        "step": {"PARAMETER", "GRADIENT", "OPTIMIZER_STATE"},
-    }[where]
+    assert (
+        kinds
+        == {
+            "load": {"PARAMETER"},
+            "forward": {"PARAMETER"},
+            "backward": {"PARAMETER", "GRADIENT"},
+            "step": {"PARAMETER", "GRADIENT", "OPTIMIZER_STATE"},
+        }[where]
+    )
     if where != "load":
         assert trace.of("input_tensor")
 
@@ -116,7 +125,8 @@ def test_nothing_depends_on_being_recorded(build: Build, tmp_path: Path) -> None
     first, second = json.loads(recorded.output), json.loads(plain.output)
     assert first == second
     assert first["cuda_initialized_by_import"] is False
-    assert first["freed_without_collection"] == 0 and all(first["gone_without_collection"])
+    assert first["freed_without_collection"] == 0
+    assert all(first["gone_without_collection"])
 
 
 def test_expandable_segments_are_exact(build: Build, tmp_path: Path) -> None:
@@ -141,7 +151,8 @@ def test_expandable_segments_are_exact(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["VRAMTRACE_OFF", "VRAMTRACE_BREAK"])
 def test_every_internal_can_be_off(build: Build, tmp_path: Path, variable: str) -> None:
-    """All rows at once, by choice and by a check that fails: the program and the rest of the trace are the same."""
+    """All rows at once, by choice and by a check that fails: the program and the rest of the trace are the
+    same."""
     ended = run(build, tmp_path, "labelled.py", "known.json", **{variable: ",".join(INTERNALS)})
     assert ended.status == 0, ended.errors
     trace = ended.trace()
@@ -154,20 +165,29 @@ def test_every_internal_can_be_off(build: Build, tmp_path: Path, variable: str) 
     assert not any(frame.file or frame.native for p in trace.of("block_allocate") for frame in p.stack)
     requested = [p.get("requested") for p in trace.of("block_allocate")]
     assert not any(requested)
-    assert not trace.of("label") and not any("operator_name" in p.texts for p in trace.packets)
+    assert not trace.of("label")
+    assert not any("operator_name" in p.texts for p in trace.packets)
     assert len(trace.of("step")) == 20
 
 
 @pytest.mark.parametrize(
     ("behaviour", "seconds"), [((), 60), (("swallow",), 60), (("hang",), 60), (("save", "evaluate"), 60)]
 )
-def test_a_dry_run_ends_by_itself(build: Build, tmp_path: Path, behaviour: tuple[str, ...], seconds: int) -> None:
+def test_a_dry_run_ends_by_itself(
+    build: Build, tmp_path: Path, behaviour: tuple[str, ...], seconds: int
+) -> None:
     ended = run(
-        build, tmp_path, "stopping.py", *behaviour, VRAMTRACE_DRY_RUN_STEPS="auto", VRAMTRACE_DRY_RUN_GRACE="2"
+        build,
+        tmp_path,
+        "stopping.py",
+        *behaviour,
+        VRAMTRACE_DRY_RUN_STEPS="auto",
+        VRAMTRACE_DRY_RUN_GRACE="2",
     )
     assert ended.status == 0, ended.errors
     said = [line for line in ended.errors.splitlines() if line.startswith("vramtrace:")]
-    assert len(said) == 1 and "dry run ended after" in said[0]
+    assert len(said) == 1
+    assert "dry run ended after" in said[0]
     assert ("not seen: evaluation, saving" in said[0]) is ("save" not in behaviour)
     steps = int(said[0].split("after ")[1].split(" ")[0])
     assert 6 <= steps <= 8  # the peak rises in the first three or four

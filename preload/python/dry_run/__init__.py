@@ -1,11 +1,10 @@
-"""A dry run ends by itself: after VRAMTRACE_DRY_RUN_STEPS optimizer steps, or with "auto" when the peak has not
-risen for QUIET_STEPS whole ones.
+"""A dry run ends by itself: after VRAMTRACE_DRY_RUN_STEPS optimizer steps, or with "auto" when the peak has
+not risen for QUIET_STEPS whole ones.
 
 How the process ends. The step's own hook raises SystemExit(0), so that `with` blocks, `finally` clauses and
-atexit handlers run as at any orderly end. A program may catch that, or hang while it cleans up: the next step that
-ends, or a timer of VRAMTRACE_DRY_RUN_GRACE seconds (30), flushes the standard streams, closes the trace and calls
-os._exit(0). The exit status is 0 in every case.
-"""
+atexit handlers run as at any orderly end. A program may catch that, or hang while it cleans up: the next step
+that ends, or a timer of VRAMTRACE_DRY_RUN_GRACE seconds (30), flushes the standard streams, closes the trace
+and calls os._exit(0). The exit status is 0 in every case."""
 
 import os
 import sys
@@ -33,10 +32,7 @@ class Stop:
         risen = peak[0] > self.peak[0] or peak[1] > self.peak[1]
         self.quiet = 0 if risen else self.quiet + 1
         self.peak = peak
-        if self.limit is not None:
-            done = number + 1 >= self.limit
-        else:
-            done = self.quiet >= QUIET_STEPS
+        done = number + 1 >= self.limit if self.limit is not None else self.quiet >= QUIET_STEPS
         if done:
             self.stop(number + 1)
 
@@ -45,8 +41,9 @@ class Stop:
         unseen = [] if native.seen_evaluation() else ["evaluation"]
         if not self.saved:
             unseen.append("saving")
-        why = "as asked" if self.limit is not None else "its peak has not risen for %d" % QUIET_STEPS
-        text = "vramtrace: dry run ended after %d step%s (%s)" % (count, "" if count == 1 else "s", why)
+        why = "as asked" if self.limit is not None else f"its peak has not risen for {QUIET_STEPS}"
+        plural = "" if count == 1 else "s"
+        text = f"vramtrace: dry run ended after {count} step{plural} ({why})"
         if unseen:
             text += "; not seen: " + ", ".join(unseen)
         sys.stderr.write(text + "\n")
@@ -92,7 +89,9 @@ def read_limit():
         return None
     if text.isdigit() and int(text) > 0:
         return int(text)
-    sys.stderr.write('vramtrace: VRAMTRACE_DRY_RUN_STEPS is "%s"; it must be auto or a number of steps\n' % text)
+    sys.stderr.write(
+        f'vramtrace: VRAMTRACE_DRY_RUN_STEPS is "{text}"; it must be auto or a number of steps\n'
+    )
     return None
 
 

@@ -1,8 +1,8 @@
 """Names for bytes: which block is which weight, buffer, gradient or optimizer state, and which step it is.
 
-Only registration hooks and optimizer step hooks are installed: they leave torch.compile's graphs unchanged. What
-happens between steps is asked for by the native side (native.take_requests) when it meets a module it has no name
-for, a step's first forward, or an out of memory.
+Only registration hooks and optimizer step hooks are installed: they leave torch.compile's graphs unchanged.
+What happens between steps is asked for by the native side (native.take_requests) when it meets a module it
+has no name for, a step's first forward, or an out of memory.
 
 Nothing here keeps a tensor or a module alive, raises into the program, or draws a random number.
 """

@@ -16,7 +16,8 @@ NAMING = Switch()  # whatever gives names: one surprise, and none is given any m
 
 
 def careful(function, switch=None):
-    """An Exception turns the switch off, said in the trace; KeyboardInterrupt, SystemExit and their like pass."""
+    """An Exception turns the switch off, said in the trace; KeyboardInterrupt, SystemExit and their like
+    pass."""
     switch = switch or Switch()
 
     @functools.wraps(function)
@@ -27,21 +28,20 @@ def careful(function, switch=None):
             function(*arguments, **keywords)
         except Exception as error:
             switch.off = True
-            native.feature("labels", False, "%s: %s: %s" % (function.__name__, type(error).__name__, error))
+            native.feature("labels", False, f"{function.__name__}: {type(error).__name__}: {error}")
         return None
 
     return guarded
 
 
 def hook(function):
-    """A careful function for torch to call. torch.compile traces through the hooks of what it compiles as a whole:
-    for the tracer this one is empty, so that the program's graph stays as it is."""
+    """A careful function for torch to call. torch.compile traces through the hooks of what it compiles as a
+    whole: for the tracer this one is empty, so that the program's graph stays as it is."""
     inner = careful(function)
 
     def traceable(*arguments, **keywords):
         if not _is_compiling():
             inner(*arguments, **keywords)
-        return None
 
     _hooks.extend((function, inner, traceable))
     return traceable
@@ -54,8 +54,8 @@ def check_broken():
 
 
 def skip_in_dynamo(torch, *modules):
-    """Dynamo does not compile the frames of our functions, nor the wrapper around Optimizer.step that calls them:
-    it compiles what the wrapper calls, the step itself."""
+    """Dynamo does not compile the frames of our functions, nor the wrapper around Optimizer.step that calls
+    them: it compiles what the wrapper calls, the step itself."""
     global _is_compiling
     compiler = getattr(torch, "compiler", None)
     _is_compiling = getattr(compiler, "is_compiling", None) or (lambda: False)  # since 2.1

@@ -1,10 +1,9 @@
 """Which modules there are, how they hang together, and what their parameters and buffers are called.
 
 Learned from registration hooks as a model is built, from the modules that are called (requests.py), and, for
-models that were built without registering anything (copy.deepcopy, torch.load of a whole module), from one walk
-over the garbage collector's objects. Modules are held by weak references; tensors are not held at all, not even
-weakly: torch.utils.swap_tensors refuses a tensor that has a weak reference.
-"""
+models that were built without registering anything (copy.deepcopy, torch.load of a whole module), from one
+walk over the garbage collector's objects. Modules are held by weak references; tensors are not held at all,
+not even weakly: torch.utils.swap_tensors refuses a tensor that has a weak reference."""
 
 import gc
 import sys
@@ -100,12 +99,13 @@ class Registry:
         return [self._with_prefix(module, prefix) for module, prefix in living]
 
     def _with_prefix(self, module, prefix):
-        """The first root's names stand alone, as its state_dict has them; further ones begin with their class."""
+        """The first root's names stand alone, as its state_dict has them; further ones begin with their
+        class."""
         if prefix is None and has_parameters(module):
             taken = {p for r, p in self.roots.values() if p is not None and r() is not None}
             name, prefix, count = type(module).__name__, "", 1
             while prefix in taken:
-                prefix = name if count == 1 else "%s#%d" % (name, count)
+                prefix = name if count == 1 else f"{name}#{count}"
                 count += 1
             self.roots[id(module)] = (weakref.ref(module), prefix)
         return module, prefix or ""
@@ -150,12 +150,20 @@ class Registry:
 
     def parameters(self):
         """[(name, parameter)] of all roots, in the order of named_parameters(); tied ones once a name."""
-        return [(join(path, key), p) for module, path in self._modules() for key, p in parameters_of(module).items()
-                if p is not None]
+        return [
+            (join(path, key), p)
+            for module, path in self._modules()
+            for key, p in parameters_of(module).items()
+            if p is not None
+        ]
 
     def buffers(self):
-        return [(join(path, key), b) for module, path in self._modules() for key, b in buffers_of(module).items()
-                if b is not None]
+        return [
+            (join(path, key), b)
+            for module, path in self._modules()
+            for key, b in buffers_of(module).items()
+            if b is not None
+        ]
 
     def _modules(self):
         return [(m, path) for root, prefix in self.live_roots() for m, path, _ in walk(root, prefix)]
@@ -198,5 +206,7 @@ def walk(root, path):
             continue
         seen.add(id(module))
         yield module, path, parent
-        children = [(c, step_into(module, path, k), module) for k, c in children_of(module).items() if c is not None]
+        children = [
+            (c, step_into(module, path, k), module) for k, c in children_of(module).items() if c is not None
+        ]
         stack.extend(reversed(children))

@@ -50,14 +50,14 @@ class Requests:
             if module is not None:
                 self.registry.add_root(module)
 
-    # -------------------------------------------------------------------------------------------------- inputs
+    # ---------------------------------------------------------------------------------------------- inputs
 
     def record_inputs(self, call):
         module = call["self"]
         with self.torch._C.DisableTorchFunction():
             names = positional_names(module)
             for index, value in enumerate(call["args"]):
-                self.record_input(names.get(index, "args[%d]" % index), value, module, 0)
+                self.record_input(names.get(index, f"args[{index}]"), value, module, 0)
             for name, value in call["kwargs"].items():
                 self.record_input(name, value, module, 0)
 
@@ -73,10 +73,10 @@ class Requests:
             native.input(name, address, size, dtype_name(value), shape, step, value.is_cuda, id(module))
         elif depth < 3 and isinstance(value, dict):
             for key, element in value.items():
-                self.record_input("%s[%s]" % (name, key), element, module, depth + 1)
+                self.record_input(f"{name}[{key}]", element, module, depth + 1)
         elif depth < 3 and isinstance(value, (list, tuple)):
             for index, element in enumerate(value):
-                self.record_input("%s[%d]" % (name, index), element, module, depth + 1)
+                self.record_input(f"{name}[{index}]", element, module, depth + 1)
 
 
 def positional_names(module):

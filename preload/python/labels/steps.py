@@ -1,9 +1,8 @@
 """Step marks and labels around torch.optim.Optimizer.step, whatever optimizer it is.
 
 Labels cost about a millisecond for 150 parameters, and a trace has to last for weeks: everything is labelled
-around the first FULL_STEPS steps of each optimizer, and afterwards only when the bytes that survive a step have
-changed since (something new persists), with a growing distance.
-"""
+around the first FULL_STEPS steps of each optimizer, and afterwards only when the bytes that survive a step
+have changed since (something new persists), with a growing distance."""
 
 import sys
 import weakref
@@ -16,8 +15,8 @@ from .guard import NAMING, careful, check_broken, hook
 FULL_STEPS = 3
 MAX_DISTANCE = 64
 
-# Functions called with the number of a step whose last optimizer has just ended, or, while it is not known which
-# is the last, when the next step's first one begins. They may end the process.
+# Functions called with the number of a step whose last optimizer has just ended, or, while it is not known
+# which is the last, when the next step's first one begins. They may end the process.
 after_step = []
 
 
@@ -35,8 +34,8 @@ class OptimizerNotes:
 
 
 class StepCounter:
-    """Numbers training steps. Every optimizer that steps once belongs to the same step; the next step begins when
-    one of them steps again. So the last optimizer of a step is known from the second step on."""
+    """Numbers training steps. Every optimizer that steps once belongs to the same step; the next step begins
+    when one of them steps again. So the last optimizer of a step is known from the second step on."""
 
     def __init__(self):
         self.number = 0  # of the step whose optimizers are running, or ran last
@@ -116,7 +115,7 @@ class Labeller:
         notes.next_allowed = notes.steps + notes.distance
         return True
 
-    # -------------------------------------------------------------------------------------------------- labels
+    # ---------------------------------------------------------------------------------------------- labels
 
     def names(self):
         """id(parameter) -> its first name."""
@@ -146,7 +145,7 @@ class Labeller:
                 tensors.label(tensors.BUFFER, buffer, name)
             for index, parameter in enumerate(parameters_of(optimizer)):
                 if id(parameter) not in names:  # of no module: its place in the optimizer is its name
-                    self.label_parameter("param.%d" % index, parameter, True)
+                    self.label_parameter(f"param.{index}", parameter, True)
 
     def label_parameter(self, name, parameter, first_name):
         tensors.label(tensors.PARAMETER, parameter, name)
@@ -157,7 +156,7 @@ class Labeller:
     def label_states(self, optimizer):
         names = self.names()
         with self.torch._C.DisableTorchFunction():
-            order = {id(p): "param.%d" % i for i, p in enumerate(parameters_of(optimizer))}
+            order = {id(p): f"param.{i}" for i, p in enumerate(parameters_of(optimizer))}
             for parameter, state in list(optimizer.state.items()):
                 name = names.get(id(parameter)) or order.get(id(parameter)) or ""
                 self.label_state(name, "", state, 0)

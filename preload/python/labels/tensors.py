@@ -19,7 +19,8 @@ def dtype_name(tensor):
 
 
 def storages(tensor, depth=0):
-    """The plain tensors that hold the bytes: a wrapper subclass (DTensor, quantized weights) names its inner ones."""
+    """The plain tensors that hold the bytes: a wrapper subclass (DTensor, quantized weights) names its inner
+    ones."""
     flatten = getattr(type(tensor), "__tensor_flatten__", None)
     if flatten is not None and depth < 4:
         for attribute in tensor.__tensor_flatten__()[0]:

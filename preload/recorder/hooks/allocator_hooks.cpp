@@ -7,7 +7,6 @@
 #include "preload/recorder/hooks/real_functions.h"
 #include "preload/recorder/stacks/internals.h"
 
-using vramtrace::hooks::BlockReport;
 using vramtrace::hooks::Hook;
 using vramtrace::hooks::RealOf;
 

@@ -10,7 +10,6 @@
 
 using vramtrace::hooks::Allocated;
 using vramtrace::hooks::CallScope;
-using vramtrace::hooks::DriverCall;
 using vramtrace::hooks::Hook;
 using vramtrace::hooks::KeepErrno;
 using vramtrace::hooks::RealOf;

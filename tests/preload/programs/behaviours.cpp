@@ -51,6 +51,7 @@ int ThrowThroughTracedCalls() {
 
 int FreeOnAnotherThread() {
   std::vector<void*> pointers;
+  pointers.reserve(kRounds);
   for (int i = 0; i < kRounds; ++i) pointers.push_back(Allocate());
   std::thread([&] {
     for (void* pointer : pointers) cudaFree(pointer);
@@ -60,6 +61,7 @@ int FreeOnAnotherThread() {
 
 int ManyThreads() {
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) threads.emplace_back(AllocateAndFree, kRounds);
   for (std::thread& thread : threads) thread.join();
   return 0;

@@ -1,11 +1,13 @@
-"""An ordinary training script with everything that names have to survive, and its own account of where bytes lie.
+"""An ordinary training script with everything that names have to survive, and its own account of where bytes
+lie.
 
-It writes what it knows to the file named in its first argument: [when, kind, name, state key, address, bytes].
-"""
+It writes what it knows to the file named in its first argument: [when, kind, name, state key, address,
+bytes]."""
 
 import copy
 import json
 import sys
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -13,25 +15,25 @@ from torch import nn
 known = []
 
 
-def note(when, kind, name, tensor, key=""):
+def note(when, kind, name, tensor, key="") -> None:
     storage = tensor.untyped_storage()
     known.append([when, kind, name, key, storage.data_ptr(), storage.nbytes()])
 
 
 class Block(nn.Module):
-    def __init__(self, width):
+    def __init__(self, width) -> None:
         super().__init__()
         self.norm = nn.BatchNorm1d(width)
         self.up = nn.Linear(width, 2 * width)
         self.down = nn.Linear(2 * width, width, bias=False)
 
-    def forward(self, x, scale=None):
+    def forward(self, x: torch.Tensor, scale: torch.Tensor | None = None) -> torch.Tensor:
         x = x + self.down(torch.relu(self.up(self.norm(x))))
         return x if scale is None else x * scale
 
 
 class Model(nn.Module):
-    def __init__(self, width=64, classes=100):
+    def __init__(self, width=64, classes=100) -> None:
         super().__init__()
         self.embed = nn.Embedding(classes, width)
         self.blocks = nn.ModuleList([Block(width) for _ in range(2)])
@@ -41,14 +43,14 @@ class Model(nn.Module):
         self.frozen.requires_grad_(False)
         self.register_buffer("table", torch.zeros(width, width))
 
-    def forward(self, tokens, scale=None):
+    def forward(self, tokens: torch.Tensor, scale: torch.Tensor | None = None) -> torch.Tensor:
         x = self.frozen(self.embed(tokens)) + self.table[0]
         for block in self.blocks:
             x = block(x, scale)
         return self.head(x)
 
 
-def account(when, model, optimizers):
+def account(when, model, optimizers) -> None:
     for name, parameter in model.named_parameters(remove_duplicate=False):
         note(when, "PARAMETER", name, parameter)
     for name, parameter in model.named_parameters():
@@ -85,7 +87,7 @@ for step in range(5):
         optimizer.zero_grad()
 
 counts = torch.cuda.memory_stats()
-json.dump(
+said = json.dumps(
     {
         "known": known,
         "allocations": counts["allocation.all.allocated"],
@@ -95,6 +97,6 @@ json.dump(
         "tokens": list(tokens.shape),
         "rng": torch.randn(3).tolist(),
         "device_rng": torch.cuda.get_rng_state().tolist()[-16:],
-    },
-    open(sys.argv[1], "w"),
+    }
 )
+Path(sys.argv[1]).write_text(said)

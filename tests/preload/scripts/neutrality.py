@@ -1,4 +1,5 @@
-"""What must not depend on being recorded: random numbers, results, lifetimes, torch.compile's graphs, weak references.
+"""What must not depend on being recorded: random numbers, results, lifetimes, torch.compile's graphs, weak
+references.
 
 Prints one JSON object.
 """
@@ -51,7 +52,7 @@ said["swapped"] = str(swapped.weight.dtype)
 counts = {"graphs": 0, "nodes": 0}
 
 
-def backend(graph, inputs):
+def backend(graph: torch.fx.GraphModule, inputs: list) -> object:
     counts["graphs"] += 1
     counts["nodes"] += len(graph.graph.nodes)
     return graph.forward

@@ -1,9 +1,9 @@
-"""Runs out of memory where the second argument says: load, forward, backward or step. Writes what it knows of the bytes
-that are live then to the file named first, and lets the error pass.
-"""
+"""Runs out of memory where the second argument says: load, forward, backward or step. Writes what it knows of
+the bytes that are live then to the file named first, and lets the error pass."""
 
 import json
 import sys
+from pathlib import Path
 
 import torch
 
@@ -15,7 +15,7 @@ where = sys.argv[2]
 known = []
 
 
-def note(kind, name, tensor, key=""):
+def note(kind, name, tensor, key="") -> None:
     storage = tensor.untyped_storage()
     known.append([where, kind, name, key, storage.data_ptr(), storage.nbytes()])
 
@@ -38,8 +38,10 @@ except torch.cuda.OutOfMemoryError:
             note("PARAMETER", name, parameter)
         if parameter.grad is not None:
             note("GRADIENT", name, parameter.grad)
-        for key, value in (optimizer.state[parameter] if optimizer and parameter in optimizer.state else {}).items():
+        for key, value in (
+            optimizer.state[parameter] if optimizer and parameter in optimizer.state else {}
+        ).items():
             if value.is_cuda:
                 note("OPTIMIZER_STATE", name, value, key)
-    json.dump({"known": known}, open(sys.argv[1], "w"))
+    Path(sys.argv[1]).write_text(json.dumps({"known": known}))
     raise
