@@ -3,7 +3,9 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -36,6 +38,7 @@ struct Kernels {
   std::vector<std::pair<const void*, const char*>> registered;
   std::unordered_map<const void*, const char*> names;
   std::unordered_map<const void*, int> dynamic_shared;
+  std::deque<std::string> loaded_names;  // outlive the module they came from
 };
 
 Kernels& TheKernels() {
@@ -49,6 +52,13 @@ void RegisterKernel(const void* handle, const char* name) {
   Kernels& kernels = TheKernels();
   std::lock_guard lock(kernels.mutex);
   kernels.registered.emplace_back(handle, name);
+}
+
+void RegisterLoadedKernel(const void* handle, const char* name) {
+  Kernels& kernels = TheKernels();
+  std::lock_guard lock(kernels.mutex);
+  kernels.loaded_names.emplace_back(name);
+  kernels.registered.emplace_back(handle, kernels.loaded_names.back().c_str());
 }
 
 const char* KernelName(const void* handle) {

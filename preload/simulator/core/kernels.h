@@ -16,7 +16,8 @@ struct KernelFacts {
 };
 
 // Kernels are known by the address of their host stub, or by a handle made for one loaded at run time.
-VRAMTRACE_SIM_EXPORT void RegisterKernel(const void* handle, const char* name);
+VRAMTRACE_SIM_EXPORT void RegisterKernel(const void* handle, const char* name);        // a static string
+VRAMTRACE_SIM_EXPORT void RegisterLoadedKernel(const void* handle, const char* name);  // copied
 [[nodiscard]] VRAMTRACE_SIM_EXPORT const char* KernelName(const void* handle);  // "?" when it is not known
 [[nodiscard]] VRAMTRACE_SIM_EXPORT KernelFacts FactsOf(const void* handle);
 // kInvalidValue above what a block may have on the device.

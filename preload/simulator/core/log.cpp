@@ -14,7 +14,9 @@ namespace {
 void Write(const char* format, va_list arguments) {
   char line[1024];
   int used = std::snprintf(line, sizeof line, "vramtrace: simulator: ");
-  int more = std::vsnprintf(line + used, sizeof line - static_cast<size_t>(used) - 1, format, arguments);
+  // The caller has started the list.
+  int more = std::vsnprintf(  // NOLINT(clang-analyzer-valist.Uninitialized)
+      line + used, sizeof line - static_cast<size_t>(used) - 1, format, arguments);
   size_t length = static_cast<size_t>(used) + static_cast<size_t>(more < 0 ? 0 : more);
   if (length > sizeof line - 2) length = sizeof line - 2;
   line[length++] = '\n';

@@ -127,6 +127,7 @@ std::string Join(const std::vector<std::string>& parts, const char* open, const 
 std::string DeviceText(Book& book, int index, const DeviceBook& device) {
   const Device& facts = *DeviceAt(index);
   std::vector<std::string> owners;
+  owners.reserve(device.owners.size());
   for (const auto& [owner, bytes] : device.owners) {
     owners.push_back(Join(
         {Field("owner", owner), Field("bytes", bytes.first), Field("peak_bytes", bytes.second)}, "{", "}"));
@@ -155,6 +156,7 @@ std::string DeviceText(Book& book, int index, const DeviceBook& device) {
 
 std::string CallsText(const std::map<std::pair<std::string, std::string>, uint64_t>& calls) {
   std::vector<std::string> rows;
+  rows.reserve(calls.size());
   for (const auto& [name, count] : calls) {
     rows.push_back(Join({Field("library", name.first), Field("function", name.second), Field("calls", count)},
                         "{", "}"));
@@ -170,6 +172,7 @@ std::string Text(Book& book) {
     if (device.has_context) devices.push_back(DeviceText(book, index, device));
   }
   std::vector<std::string> numbers;
+  numbers.reserve(counts.size());
   for (size_t i = 0; i < counts.size(); ++i) numbers.push_back(Field(kCountNames[i], counts[i].load()));
   return "{" + Field("format", std::string("vramtrace-simulator-report")) + ", " + Field("version", 1) +
          ", " + Field("process_id", static_cast<uint64_t>(getpid())) +

@@ -1,7 +1,7 @@
 #pragma once
-// Which parts of device memory hold stored bytes: a bit for each sector of 512 B, the unit of PyTorch's blocks,
-// kept only where a bit is set. Every other sector reads as zero, so clearing and copying cost what is stored, not
-// what is allocated.
+// Which parts of device memory hold stored bytes: a bit for each sector of 512 B, the unit of PyTorch's
+// blocks, kept only where a bit is set. Every other sector reads as zero, so clearing and copying cost what
+// is stored, not what is allocated.
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,5 @@
 // Modules, functions and launches. Code is not read: a module has every function that is asked for.
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,7 +53,7 @@ CUresult GetFunction(Handle* function, void* module, const char* name) {
   auto [entry, added] = found->second->functions.try_emplace(name);
   if (added) {
     entry->second = std::make_unique<char>();
-    RegisterKernel(entry->second.get(), strdup(name));  // names of kernels outlive their module
+    RegisterLoadedKernel(entry->second.get(), name);
   }
   *function = reinterpret_cast<Handle>(entry->second.get());
   return CUDA_SUCCESS;

@@ -1,11 +1,8 @@
 #include "preload/simulator/cudart/graphs.h"
 
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <vector>
+#include <memory>
 
-#include "preload/simulator/core/contents.h"
 #include "preload/simulator/cudart/runtime.h"
 #include "preload/simulator/cudart/user_objects.h"
 
@@ -14,13 +11,13 @@ namespace {
 
 // The graphs inside a conditional node: CUDA owns the array, and callers fill the graphs.
 Status MakeConditionalGraphs(cudaConditionalNodeParams& parameters) {
-  auto* graphs = new cudaGraph_t[parameters.size];
+  auto graphs = std::make_unique<cudaGraph_t[]>(parameters.size);
   for (unsigned i = 0; i < parameters.size; ++i) {
     Graph* graph = nullptr;
     if (Status status = CreateGraph(&graph); status != Status::kOk) return status;
     graphs[i] = reinterpret_cast<cudaGraph_t>(graph);
   }
-  parameters.phGraph_out = graphs;
+  parameters.phGraph_out = graphs.release();  // lives as long as the node
   return Status::kOk;
 }
 
@@ -95,7 +92,6 @@ cudaError_t UpdateCapture(cudaStream_t handle, cudaGraphNode_t* dependencies, si
 
 using namespace vramtrace::simulator;
 using runtime::Add;
-using runtime::Fail;
 using runtime::Make;
 using runtime::Nodes;
 using runtime::Result;

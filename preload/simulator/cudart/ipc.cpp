@@ -45,7 +45,8 @@ cudaError_t cudaIpcCloseMemHandle(void* address) { return Result(FreeModuleMemor
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
   if (FindEvent(event) == nullptr) return Result(Status::kInvalidHandle);
   *handle = {};
-  std::memcpy(handle, &event, sizeof event);
+  auto token = reinterpret_cast<uint64_t>(event);
+  std::memcpy(handle, &token, sizeof token);
   return cudaSuccess;
 }
 

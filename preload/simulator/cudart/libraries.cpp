@@ -1,7 +1,6 @@
 // Code loaded at run time (cudaLibraryLoadData). It is not read: a kernel is a name, found whatever it is
 // called.
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,9 +70,10 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, co
   auto found = libraries.all.find(library);
   if (found == libraries.all.end()) return Result(Status::kInvalidHandle);
   auto [entry, added] = found->second->kernels.try_emplace(name);
-  if (added) entry->second = std::make_unique<char>();
-  // The name in the map lives as long as the library; names of kernels must outlive it.
-  if (added) RegisterKernel(entry->second.get(), strdup(name));
+  if (added) {
+    entry->second = std::make_unique<char>();
+    RegisterLoadedKernel(entry->second.get(), name);
+  }
   *kernel = reinterpret_cast<cudaKernel_t>(entry->second.get());
   return cudaSuccess;
 }
