@@ -37,7 +37,10 @@ void FillFrom(void* library) {
 bool Fill() {
   if (g_filled.load(std::memory_order_acquire)) return true;
   void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return false;
+  if (library == nullptr) {
+    (void)dlerror();  // the program asked for something else, and got it
+    return false;
+  }
   FillFrom(library);
   dlclose(library);
   return true;
@@ -53,6 +56,16 @@ void* HookedAddress(void* address) noexcept {
     if (g_driver[i].load(std::memory_order_relaxed) == address) return kDefinitions[i];
   }
   return address;
+}
+
+void* HookedAddressFor(void* address, const void* caller) noexcept {
+  void* const hooked = HookedAddress(address);
+  if (hooked == address) return address;
+  Dl_info driver{};
+  Dl_info asking{};
+  const bool own =
+      dladdr(address, &driver) != 0 && dladdr(caller, &asking) != 0 && driver.dli_fbase == asking.dli_fbase;
+  return own ? address : hooked;
 }
 
 }  // namespace vramtrace::hooks

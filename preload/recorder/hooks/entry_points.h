@@ -9,4 +9,7 @@ namespace vramtrace::hooks {
 // Our definition if `address` is the real driver function of a row, else `address`. Null stays null.
 [[nodiscard]] void* HookedAddress(void* address) noexcept;
 
+// The same, unless `caller` lies in the driver library: what the driver looks up in itself is its own.
+[[nodiscard]] void* HookedAddressFor(void* address, const void* caller) noexcept;
+
 }  // namespace vramtrace::hooks

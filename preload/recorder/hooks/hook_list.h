@@ -5,7 +5,7 @@
 
 namespace vramtrace::hooks {
 
-enum class Family { kRuntime, kDriver, kC10 };
+enum class Family { kRuntime, kDriver, kC10, kLoader };
 
 enum class Role {
   kAllocate,  // device memory, or what stands for it

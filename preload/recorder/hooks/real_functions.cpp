@@ -45,6 +45,8 @@ void* InKnownLibraries(const char* symbol, Family family) {
       return InLoaded("libcuda.so.1", symbol);
     case Family::kC10:
       return InLoaded("libc10.so", symbol);
+    case Family::kLoader:
+      break;
   }
   return nullptr;
 }

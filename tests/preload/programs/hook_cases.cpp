@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -58,6 +59,21 @@ bool HandsOutOurFunction(Lookup lookup) {
   void* other = nullptr;
   return Succeeds([&] { return lookup("cuDriverGetVersion", &other); }) &&
          other == reinterpret_cast<void*>(&cuDriverGetVersion);
+}
+
+bool HandsOutThroughTheLoader() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  const auto lookup = [driver](const char* symbol, void** function) {
+    *function = dlsym(driver, symbol);
+    return *function == nullptr ? 1 : 0;
+  };
+  // What is not there is an error of the caller's, what is there is none.
+  if (dlsym(driver, "cuNoSuchFunction") != nullptr || dlerror() == nullptr) return false;
+  // RTLD_NEXT still means: behind the one who asks. This program is first, so that it finds the recorder's.
+  void* const next = dlsym(RTLD_NEXT, "cuMemCreate");
+  void* const any = dlsym(RTLD_DEFAULT, "cuMemCreate");
+  return HandsOutOurFunction(lookup) && dlerror() == nullptr &&
+         next == reinterpret_cast<void*>(&cuMemCreate) && any == next && dlsym(RTLD_NEXT, "main") == nullptr;
 }
 
 template <typename Report>
@@ -287,6 +303,8 @@ const std::map<std::string, std::function<bool()>> kCases = {
        return HandsOutOurFunction(
            [](const char* s, void** f) { return cuGetProcAddress_v2(s, f, 13000, 0, nullptr); });
      }},
+
+    {"dlsym", [] { return HandsOutThroughTheLoader(); }},
 
     {"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
      [] {
