@@ -149,6 +149,23 @@ TEST_F(Report, CountsReadsOfWhatWasNeverStored) {
   EXPECT_THAT(text, HasSubstr("\"invented_reads\": 1"));
 }
 
+// The library is loaded first into every process: its copy of the standard library must stay its own.
+TEST(Core, ExportsItsInterfaceAlone) {
+  FILE* names = popen("nm -D --defined-only " VRAMTRACE_SIMULATOR_FOLDER "/libvramtrace_sim_core.so", "r");
+  ASSERT_NE(names, nullptr);
+  char line[4096];
+  int exported = 0;
+  while (std::fgets(line, sizeof line, names) != nullptr) {
+    std::string name = std::string(line).substr(std::string(line).rfind(' ') + 1);
+    ++exported;
+    EXPECT_TRUE(name.starts_with("_ZN9vramtrace9simulator") || name.starts_with("vramtrace_sim_") ||
+                name.starts_with("_ZN3c1027reportMemoryUsageToProfiler"))
+        << name;
+  }
+  EXPECT_EQ(pclose(names), 0);
+  EXPECT_GT(exported, 50);
+}
+
 TEST(Options, ParseSizes) {
   uint64_t bytes = 0;
   EXPECT_TRUE(ParseBytes("123", &bytes));
