@@ -252,7 +252,9 @@ class DryRunCommand final : public ProgramCommand {
     for (const std::string& line : verdict.lines) Say(line);
     SayScratch(shield);
     // That a run which was stopped left no trace is no wonder.
-    if (!ending.stop || !output.Find().empty()) (void)SayTraces(output, program, *environment);
+    if (!ending.stop || !output.Find().empty()) {
+      SayTraces(output, program, *environment, /*unwritten=*/verdict.used_device);
+    }
     if (ending.stop || verdict.exit_code != launch::ExitCode(ending.wait_status)) return verdict.exit_code;
     shield->layer.reset();  // before a signal may end this process
     shield->temporary.reset();

@@ -169,6 +169,7 @@ DryRunVerdict Judge(const DryRunFacts& facts) {
     verdict.exit_code = ExitCodeOf(facts, false);
     return verdict;
   }
+  verdict.used_device = true;
   DescribeUse(facts, uses, &verdict);
   if (facts.trace) DescribeTrace(*facts.trace, &verdict);
 

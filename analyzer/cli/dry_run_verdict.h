@@ -34,6 +34,7 @@ struct DryRunFacts {
 struct DryRunVerdict {
   enum class Fit { kFits, kTooClose, kDoesNotFit, kUnknown };
   Fit fit = Fit::kUnknown;
+  bool used_device = false;
   bool over_budget = false;
   int exit_code = 0;  // of the wrapper
   std::vector<std::string> lines;

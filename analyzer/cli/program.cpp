@@ -81,19 +81,23 @@ void SayNothingRecorded(std::span<const std::string> program, const launch::Envi
 
 }  // namespace
 
-bool SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
-               const launch::Environment& environment) {
+void SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
+               const launch::Environment& environment, bool unwritten) {
   std::vector<launch::Trace> traces = output.Find();
   if (traces.empty()) {
     output.RemoveEmptyFolder();
-    SayNothingRecorded(program, environment);
-    return false;
+    if (unwritten) {
+      Say("nothing was recorded: the trace could not be written, as said above");
+    } else {
+      SayNothingRecorded(program, environment);
+    }
+    return;
   }
   if (traces.size() == 1) {
     const std::string name = Shown(traces[0].file);
     Say(fmt::format("the trace is {} ({})", name, report::Size(traces[0].bytes)));
     Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(name)));
-    return true;
+    return;
   }
   const std::string folder = Shown(output.Gather(&traces));
   Say(fmt::format("{} processes were recorded, their traces are in {}:", traces.size(), folder));
@@ -101,7 +105,6 @@ bool SayTraces(const launch::TraceOutput& output, std::span<const std::string> p
     Say(fmt::format("  {} ({})", trace.file.filename().string(), report::Size(trace.bytes)));
   }
   Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(Shown(traces[0].file))));
-  return true;
 }
 
 }  // namespace vramtrace::cli

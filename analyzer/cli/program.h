@@ -32,9 +32,9 @@ class ProgramCommand : public Subcommand {
 // "vramtrace: <line>" on stderr.
 void Say(std::string_view line);
 
-// Says where the traces are and what to type next, or that there are none and why that may be. Returns true
-// when there is a trace.
-bool SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
-               const launch::Environment& environment);
+// Says where the traces are and what to type next, or that there are none and why that may be. `unwritten`:
+// it is known that a trace could not be written, and why has been said.
+void SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
+               const launch::Environment& environment, bool unwritten);
 
 }  // namespace vramtrace::cli

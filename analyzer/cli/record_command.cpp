@@ -40,7 +40,8 @@ class RecordCommand final : public ProgramCommand {
       return kBadInput;
     }
     launch::TraceOutput output(output_, launch::ProgramName(program), std::chrono::system_clock::now());
-    if (const std::string problem = output.Prepare(); !problem.empty()) {
+    const std::string problem = output.Prepare();
+    if (!problem.empty()) {
       Say(fmt::format("{}; the program runs without a trace", problem));
     }
     launch::Environment environment(environ);
@@ -63,7 +64,7 @@ class RecordCommand final : public ProgramCommand {
       }
       status = launch::Supervise(child, signals, {}).wait_status;
     }
-    if (!quiet_) (void)SayTraces(output, program, environment);
+    if (!quiet_) SayTraces(output, program, environment, !problem.empty());
     return launch::PassOn(status);
   }
 

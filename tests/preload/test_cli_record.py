@@ -137,6 +137,10 @@ def test_an_unwritable_folder_turns_recording_off(vramtrace: Command, simulated:
     assert done.status == 0
     assert "answered 0" in done.output
     assert "/proc/x" in done.own_lines()[0]
+    assert (
+        done.own_lines()[-1]
+        == "vramtrace: nothing was recorded: the trace could not be written, as said above"
+    )
 
 
 def test_a_long_environment_is_said(vramtrace: Command) -> None:

@@ -155,6 +155,7 @@ Child Launch(const LaunchOptions& options, Environment& environment, const Signa
   Child child;
   std::vector<std::string> command = options.command;
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const std::vector<char*> variables = environment.Pointers();

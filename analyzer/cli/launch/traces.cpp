@@ -171,7 +171,7 @@ std::vector<Trace> TraceOutput::Find() const {
 
 fs::path TraceOutput::Gather(std::vector<Trace>* traces) const {
   if (run_.empty() || traces->size() < 2) return folder_;
-  const fs::path run = folder_ / run_;
+  fs::path run = folder_ / run_;
   std::error_code error;
   fs::create_directory(run, error);
   if (error) return folder_;
