@@ -51,6 +51,8 @@ void SetModule(const Surroundings& around, BlockFacts* facts, Allocation* alloca
   allocation->module_class = std::move(module.class_name);
 }
 
+}  // namespace
+
 Allocation ExplainBlock(const Surroundings& around, size_t index, const BlockLabels& labels) {
   const LiveBlock& live = around.snapshot->blocks[index];
   Allocation allocation;
@@ -73,8 +75,6 @@ Allocation ExplainBlock(const Surroundings& around, size_t index, const BlockLab
   }
   return allocation;
 }
-
-}  // namespace
 
 ModuleRef ModuleOf(const model::Tables& tables, const model::StackFacts& stack, uint64_t sequence) {
   ModuleRef ref;

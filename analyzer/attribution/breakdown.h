@@ -80,6 +80,9 @@ struct Breakdown {
                                 const timeline::Scan& scan, const timeline::Snapshot& snapshot,
                                 bool at_out_of_memory);
 
+// One block of `around.snapshot`; `labels` are its own.
+[[nodiscard]] Allocation ExplainBlock(const Surroundings& around, size_t index, const BlockLabels& labels);
+
 // The module of an event by its frames, or for a running node by the forward that made it.
 struct ModuleRef {
   bool known = false;
