@@ -8,7 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from recording import FOLDER, default_build, run_python, vramtrace
+from recording import FOLDER, default_build, run_python
+from recording import analyze as report_of
 
 from script.figures import Figure, say
 
@@ -24,15 +25,7 @@ def record(folder: Path, steps: int) -> tuple[Path, int]:
     run = run_python(build, [FOLDER / "gpt2.py", "--steps", str(steps)], folder / "run.vtrace", GPU)
     if run.status != 0:
         raise RuntimeError(f"the recorded run failed: {run.errors[-1000:]}")
-    dump = vramtrace(build, "dump", run.trace)
-    if dump.returncode != 0:
-        raise RuntimeError(f"vramtrace dump: {dump.stderr[-1000:]}")
-    return run.trace, sum(is_event(line) for line in dump.stdout.splitlines())
-
-
-def is_event(line: str) -> bool:
-    kinds = ("block_allocate", "block_free", "driver_allocate", "driver_free", "memory_query")
-    return any(kind in line for kind in kinds)
+    return run.trace, report_of(build, run.trace)["trace"]["events"]
 
 
 def analyze(trace: Path) -> tuple[float, int]:
