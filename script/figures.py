@@ -25,11 +25,15 @@ class Figure:
     target: float | None = None
 
 
+def shown(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def print_table(figures: list[Figure]) -> None:
     rows = [("figure", "value", "unit", "target", "basis")]
     for figure in figures:
-        target = "" if figure.target is None else f"{figure.target:,.6g}"
-        rows.append((figure.name, f"{figure.value:,.6g}", figure.unit, target, figure.basis))
+        target = "" if figure.target is None else shown(figure.target)
+        rows.append((figure.name, shown(figure.value), figure.unit, target, figure.basis))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())

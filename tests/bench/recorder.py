@@ -17,7 +17,7 @@ from script.figures import Figure, say
 WORKER = Path(__file__).with_name("recorder_worker.py")
 GPU = "rtx4090"
 RESTARTS = 3
-ROUNDS = 40
+ROUNDS = 20
 
 
 class Worker:
