@@ -14,8 +14,11 @@ TOP_LEVEL = {
 }  # fmt: skip
 SOURCES = ("*.cpp", "*.h", "*.py", "*.ts", "*.tsx", "*.cmake", "*CMakeLists.txt", "script/*")
 LONG_FILE_LINES = 400
-# Folders of people's and build machines' files. Paths of the system itself (/usr, /proc, /tmp) are fine.
-MACHINE_PATH = re.compile(r"(?<![\w.$}~-])/(?:home|root|work|Users|mnt|workspace|builds)/[\w.]")
+# Folders of people and build machines; tests may speak of /home/user and /home/u.
+MACHINE_PATH = re.compile(
+    r"(?<![\w.$}~-])(?:/(?:home|Users)/(?!user/|u/)[\w.-]+/|/root/|/(?:builds|workspace)/\w"
+    rf"|{re.escape(str(ROOT))}\b)"
+)
 REGISTRY = re.compile(
     r"https?://[\w.-]*(?:pypi|pythonhosted|npmjs|registry|mirror|artifactory|nexus)[\w.-]*", re.I
 )
