@@ -99,8 +99,8 @@ Block* CachingAllocator::TakeMore(Request& request, bool& rejected) {
 
 Block* CachingAllocator::FindOverflow(Request& request) {
   if (!rules_.pools_as_overflow || request.pool->owner != PoolId::kDefault) return nullptr;
-  for (const std::unique_ptr<PoolPair>& pair : pools_) {
-    if (pair == nullptr || !pair->options.use_on_oom) continue;
+  for (const auto& [hash, id] : overflow_) {
+    PoolPair* pair = FindPool(id);
     Request other = request;
     other.pool = request.pool->small ? &pair->small : &pair->large;
     other.expandable = false;
@@ -234,25 +234,33 @@ void CachingAllocator::SetMemoryFraction(double fraction) {
   limit_ = static_cast<Bytes>(fraction * static_cast<double>(memory_.Info().total));
 }
 
-void CachingAllocator::ChangeSettings(const Settings& settings) {
-  settings_ = settings;
-  if (settings.fraction_given) SetMemoryFraction(settings.memory_fraction);
-}
+void CachingAllocator::ChangeSettings(const Settings& settings) { settings_ = settings; }
 
 CachingAllocator::PoolPair* CachingAllocator::FindPool(PoolId pool) {
   const auto index = static_cast<std::size_t>(pool);
   return index < pools_.size() ? pools_[index].get() : nullptr;
 }
 
+// PyTorch goes through a hash table of pools with multiplicative (Fibonacci) hashing. Exact while no two
+// pools fall into one of its slots.
+std::uint64_t CachingAllocator::OverflowOrder(const PoolPair& pair) {
+  constexpr std::uint64_t kGoldenRatio = 11400714819323198485U;  // 2^64 divided by the golden ratio
+  const std::uint64_t number = pair.options.number;
+  return kGoldenRatio * (number != 0 ? number : static_cast<std::uint64_t>(pair.small.owner));
+}
+
 PoolId CachingAllocator::CreatePool(const PoolOptions& options) {
   const auto id = static_cast<PoolId>(pools_.size());
   pools_.push_back(std::make_unique<PoolPair>(id, options, &nodes_));
+  if (options.use_on_oom) overflow_.emplace(OverflowOrder(*pools_.back()), id);
   return id;
 }
 
 void CachingAllocator::ReleasePool(PoolId pool) {
   PoolPair* pair = FindPool(pool);
-  if (pair != nullptr && pool != PoolId::kDefault) pair->released = true;
+  if (pair == nullptr || pool == PoolId::kDefault) return;
+  pair->released = true;
+  if (pair->options.use_on_oom) overflow_.erase(OverflowOrder(*pair));
 }
 
 void CachingAllocator::EndCapture() {

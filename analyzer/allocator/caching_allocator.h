@@ -25,6 +25,7 @@ struct PoolOptions {
   bool use_on_oom = false;        // the default pool may take its free blocks before it releases memory
   bool no_split = false;          // its blocks are never split
   bool custom_allocator = false;  // segments come from the program's function: no expandable segments
+  std::uint64_t number = 0;       // the second part of MemPool.id; 0: its place among all pools
 };
 
 struct Allocation {
@@ -86,7 +87,8 @@ class CachingAllocator {
 
   // torch.cuda.set_per_process_memory_fraction().
   void SetMemoryFraction(double fraction);
-  // torch.cuda.memory._set_allocator_settings(): blocks that exist stay as they are.
+  // torch.cuda.memory._set_allocator_settings(): blocks that exist stay as they are, and so does the limit,
+  // which per_process_memory_fraction sets at the start only.
   void ChangeSettings(const Settings& settings);
 
   [[nodiscard]] PoolId CreatePool(const PoolOptions& options);
@@ -170,6 +172,7 @@ class CachingAllocator {
   void Held(Pool& pool, std::int64_t change);
   // nullptr where there is no such pool.
   [[nodiscard]] PoolPair* FindPool(PoolId pool);
+  [[nodiscard]] static std::uint64_t OverflowOrder(const PoolPair& pair);
   [[nodiscard]] bool collecting() const { return limit_ && settings_.garbage_collection_threshold > 0; }
   [[nodiscard]] PoolPair& PairOf(const Pool& pool) { return *pools_[static_cast<std::size_t>(pool.owner)]; }
   template <typename Change>
@@ -190,6 +193,7 @@ class CachingAllocator {
   std::pmr::unsynchronized_pool_resource nodes_;
   BlockArena blocks_;
   std::vector<std::unique_ptr<PoolPair>> pools_;
+  std::map<std::uint64_t, PoolId> overflow_;  // use_on_oom pools in the order they are tried
   std::unordered_map<const ExpandableRange*, std::unique_ptr<ExpandableRange>> ranges_;
 
   std::unordered_map<const Block*, std::vector<StreamId>> uses_;

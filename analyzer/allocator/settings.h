@@ -19,7 +19,7 @@ struct Settings {
   PowerOfTwoDivisions power_of_two_divisions{};
   double garbage_collection_threshold = 0;  // of the memory limit; without a limit it does nothing
   double memory_fraction = 1.0;             // of the card's total, for segments and pages
-  bool fraction_given = false;              // PyTorch before 2.8 treats a given 1.0 as a limit too
+  bool fraction_given = false;              // per_process_memory_fraction was among the options
   bool expandable_segments = false;
   bool reject_above_fraction = false;       // throw_on_cudamalloc_oom: no retry above the fraction
   bool native_backend = true;               // false: cudaMallocAsync, which this model does not hold for

@@ -25,7 +25,7 @@ constexpr std::array kVersions = std::to_array<VersionRules>({
     {{2, 7},  kLimit,                  kLowestAddress, no,           yes,           no,           yes,        no,       no,       yes,     yes,      no},
     {{2, 8},  kLimit,                  kLowestAddress, no,           yes,           no,           yes,        yes,      no,       yes,     yes,      no},
     {{2, 9},  kLimit,                  kLowestAddress, no,           yes,           no,           yes,        yes,      no,       yes,     yes,      no},
-    {{2, 10}, kLimit,                  kLowestAddress, no,           no,            no,           yes,        yes,      no,       no,      yes,      no},
+    {{2, 10}, kLimit,                  kLowestAddress, no,           no,            no,           yes,        yes,      yes,      no,      yes,      no},
     {{2, 11}, kLimit,                  kLowestAddress, no,           no,            yes,          yes,        yes,      yes,      no,      yes,      no},
     {{2, 12}, kLimit,                  kOldestBlock,   no,           no,            yes,          yes,        yes,      yes,      no,      yes,      yes},
     {{2, 13}, kLimit,                  kOldestSegment, no,           no,            yes,          yes,        yes,      yes,      no,      no,       yes},

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stream import MIB, Profile, Stream, random_stream
@@ -45,14 +45,21 @@ def default_build() -> Build:
 
 @dataclass(frozen=True)
 class Case:
-    """A random stream under one value of PYTORCH_CUDA_ALLOC_CONF; `later` are settings it changes to."""
+    """A stream under one value of PYTORCH_CUDA_ALLOC_CONF; `later` are settings it changes to.
+
+    The stream is random, or what `program` of tests/training asked for on a card where it fits."""
 
     settings: str
     profile: Profile
     since: tuple[int, int] = (2, 0)
     later: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.program:
+            return (
+                f"{' '.join(self.program)}, {self.settings or 'default'}, {self.profile.capacity // MIB} MiB"
+            )
         streams = f", {self.profile.streams} streams" if self.profile.streams > 1 else ""
         pools = f", {self.profile.pools} pools" if self.profile.pools else ""
         return f"{self.settings or 'default'}, {self.profile.capacity // MIB} MiB{streams}{pools}"
@@ -72,6 +79,11 @@ PLAIN = Profile(capacity=256 * MIB)
 SHARED = Profile(capacity=1024 * MIB, streams=2, record_stream=0.05, busy=0.002, fraction=0.0005)
 CROWDED = Profile(capacity=4096 * MIB, streams=3, record_stream=0.2, busy=0.01)
 POOLS = Profile(capacity=1024 * MIB, streams=2, record_stream=0.05, busy=0.002, pools=3)
+
+# A released pool with expandable segments is given up by PyTorch while blocks of it exist, and it crashes.
+SPECIAL_POOLS = Profile(
+    capacity=512 * MIB, streams=2, record_stream=0.05, busy=0.002, pools=3, pool_options=(0, 1, 2, 3)
+)
 
 # Every option that changes memory, alone and with those it works together with. Not together: expandable
 # segments and max_split_size before 2.5, which end in an assertion of PyTorch's own (issue 119452).
@@ -113,34 +125,68 @@ CASES: tuple[Case, ...] = (
         CHANGES,
     ),
     Case("", POOLS, (2, 11)),
-    Case("expandable_segments:True", POOLS, (2, 11)),
+    Case("expandable_segments:True", replace(POOLS, release_pools=False), (2, 11)),
     Case("max_split_size_mb:64", POOLS, (2, 11)),
+    Case("", SPECIAL_POOLS, (2, 11)),
+    Case("expandable_segments:True", replace(SPECIAL_POOLS, release_pools=False), (2, 11)),
 )
 
 
-def run_real(build: Build, stream: Stream, case: Case, folder: Path) -> None:
-    """Leaves the stream, its settings and what the real allocator answered in `folder`.
+# With cards in MiB: one that is large, one that is a little too small, so that the cache is released again
+# and again, one that is far too small.
+PROGRAMS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
+    (("gpt2.py", "--precision", "bf16"), (24000, 7320, 5000)),
+    (("vision.py", "--model", "resnet50", "--optimizer", "adamw"), (24000, 3000, 2000)),
+    (("mlp.py",), (24000, 200, 150)),
+)
+RECORDED: tuple[Case, ...] = tuple(
+    Case(text, Profile(capacity=capacity * MIB), program=program)
+    for program, capacities in PROGRAMS
+    for text in ("", "expandable_segments:True", "max_split_size_mb:64", "roundup_power2_divisions:4")
+    for capacity in capacities
+)
 
-    VRAMTRACE_ALLOCATOR_PYTHON names the interpreter whose PyTorch it is, where it is not this one."""
-    python = os.environ.get("VRAMTRACE_ALLOCATOR_PYTHON", sys.executable)
+
+def environment(build: Build, settings: str = "", **own: str) -> dict[str, str]:
+    variables = os.environ | {"LD_PRELOAD": build.preload, "VRAMTRACE_SIM_GPU": "rtx4090"} | own
+    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+        variables.pop(name, None)
+    return variables | ({"PYTORCH_CUDA_ALLOC_CONF": settings} if settings else {})
+
+
+def interpreter() -> str:
+    """VRAMTRACE_ALLOCATOR_PYTHON: the interpreter whose PyTorch is compared, where it is not this one."""
+    return os.environ.get("VRAMTRACE_ALLOCATOR_PYTHON", sys.executable)
+
+
+def run(command: list[str], variables: dict[str, str]) -> None:
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: status {done.returncode}\n{done.stderr[-2000:]}")
+
+
+def recorded_stream(build: Build, program: tuple[str, ...], folder: Path) -> Stream:
+    """What a program of tests/training asks for on a card of 80 GB; kept in `folder` for the next case."""
+    path = folder / f"{'_'.join(program)}.stream"
+    if not path.is_file():
+        script = str(ROOT / "tests" / "training" / program[0])
+        command = [interpreter(), str(FOLDER / "record_stream.py"), str(path), script, *program[1:]]
+        run(command, environment(build, VRAMTRACE_SIM_GPU="h100"))
+    return Stream.read(path)
+
+
+def run_real(build: Build, stream: Stream, case: Case, folder: Path) -> None:
+    """Leaves the stream, its settings and what the real allocator answered in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     stream.write(folder / "stream.bin")
     (folder / "settings.txt").write_text("".join(f"{text}\n" for text in (case.settings, *case.later)))
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": build.preload,
-        "VRAMTRACE_SIM_GPU": "rtx4090",
-        "VRAMTRACE_SIM_TOTAL": f"{case.profile.capacity // MIB}MiB",
-        "VRAMTRACE_SIM_CONTEXT": "0",
-    }
-    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
-        environment.pop(name, None)
-    if case.settings:
-        environment["PYTORCH_CUDA_ALLOC_CONF"] = case.settings
-    command = [python, str(FOLDER / "real_allocator.py"), str(folder), str(build.busy_streams)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{case}: the real allocator ended with {done.returncode}\n{done.stderr[-2000:]}")
+    variables = environment(
+        build,
+        case.settings,
+        VRAMTRACE_SIM_TOTAL=f"{case.profile.capacity // MIB}MiB",
+        VRAMTRACE_SIM_CONTEXT="0",
+    )
+    run([interpreter(), str(FOLDER / "real_allocator.py"), str(folder), str(build.busy_streams)], variables)
 
 
 def run_model(build: Build, folder: Path) -> Result:
@@ -157,5 +203,9 @@ def run_model(build: Build, folder: Path) -> Result:
 
 
 def compare(build: Build, case: Case, operations: int, seed: int, folder: Path) -> Result:
-    run_real(build, random_stream(seed, operations, case.profile), case, folder)
+    if case.program:
+        stream = recorded_stream(build, case.program, folder)
+    else:
+        stream = random_stream(seed, operations, case.profile)
+    run_real(build, stream, case, folder)
     return run_model(build, folder)

@@ -5,6 +5,7 @@
 // FOLDER holds stream.bin (stream.py), observations.bin, messages.txt and snapshots.bin (real_allocator.py);
 // SETTINGS_FILE a line of PYTORCH_CUDA_ALLOC_CONF each, the first of which was in force from the start.
 // Prints a JSON object; the exit status is 1 if anything differs.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cinttypes>
@@ -98,6 +99,33 @@ class BusyStreams final : public StreamEvents {
   std::uint64_t next_ = 0;
   std::unordered_map<std::uint64_t, StreamId> streams_;
   std::set<StreamId> busy_;
+};
+
+// A card that knows where its address ranges begin and end.
+class RangedCard final : public DeviceMemory {
+ public:
+  explicit RangedCard(const CardOptions& options) : card_(options) {}
+  std::optional<Address> Allocate(Bytes bytes) override { return card_.Allocate(bytes); }
+  void Free(Address address, Bytes bytes) override { card_.Free(address, bytes); }
+  Address ReserveRange(Bytes bytes) override {
+    const Address address = card_.ReserveRange(bytes);
+    starts_.emplace(address + bytes, address);
+    return address;
+  }
+  void ReleaseRange(Address address, Bytes bytes) override { card_.ReleaseRange(address, bytes); }
+  bool MapPages(Address address, Bytes page, std::uint64_t count) override {
+    return card_.MapPages(address, page, count);
+  }
+  void UnmapPages(Address address, Bytes page, std::uint64_t count) override {
+    card_.UnmapPages(address, page, count);
+  }
+  MemoryInfo Info() const override { return card_.Info(); }
+  // Of the range that holds `address`.
+  Address StartOf(Address address) const { return starts_.upper_bound(address)->second; }
+
+ private:
+  CardMemory card_;
+  std::map<Address, Address> starts_;  // by end
 };
 
 [[noreturn]] void Die(const std::string& text) {
@@ -218,7 +246,8 @@ class Comparison {
         allocator_.ChangeSettings(settings_);
         break;
       case kCreatePool:
-        pools_[operation.pool] = allocator_.CreatePool({});
+        pools_[operation.pool] = allocator_.CreatePool(
+            {.use_on_oom = (operation.bytes & 1) != 0, .no_split = (operation.bytes & 2) != 0});
         break;
       case kReleasePool:
         allocator_.ReleasePool(pools_.at(operation.pool));
@@ -259,13 +288,17 @@ class Comparison {
   // tells the real one.
   std::int64_t Translate(Address address) {
     if (address < kFirstOwnAddress) return static_cast<std::int64_t>(address);
-    const auto after = own_ranges_.upper_bound(address);
-    if (after != own_ranges_.begin()) {
-      const auto& [start, real] = *std::prev(after);
-      if (address - start < kLargestRange) return real + static_cast<std::int64_t>(address - start);
-    }
-    own_ranges_.emplace(address, real_[0]);
-    return real_[0];
+    const Address start = card_.StartOf(address);
+    const auto offset = static_cast<std::int64_t>(address - start);
+    return own_ranges_.try_emplace(start, real_[0] - offset).first->second + offset;
+  }
+
+  // The real address, 0 where it is not known yet.
+  std::int64_t Known(Address address) const {
+    if (address < kFirstOwnAddress) return static_cast<std::int64_t>(address);
+    const Address start = card_.StartOf(address);
+    const auto found = own_ranges_.find(start);
+    return found == own_ranges_.end() ? 0 : found->second + static_cast<std::int64_t>(address - start);
   }
 
   void CompareMessage(const OutOfMemory& failure) {
@@ -275,31 +308,54 @@ class Comparison {
     if (real != ours) Differ("message: real '" + real + "', model '" + ours + "'");
   }
 
+  // Block by block at its address. Blocks of a range whose address is not known yet, because the request that
+  // reserved it failed, are compared without.
   void CompareSnapshot() {
-    std::vector<RealBlock> ours;
+    std::map<std::int64_t, RealBlock> real = ReadSnapshot();
+    block_count_ += static_cast<std::int64_t>(real.size());
+    std::vector<RealBlock> unplaced;
     for (const SegmentView& segment : allocator_.Snapshot()) {
-      for (const BlockView& block : segment.blocks) {
-        ours.push_back({Translate(block.address), static_cast<std::int64_t>(block.size),
-                        static_cast<std::int64_t>(block.requested), static_cast<std::int64_t>(block.state)});
+      for (const BlockView& view : segment.blocks) {
+        const RealBlock ours{Known(view.address), static_cast<std::int64_t>(view.size),
+                             static_cast<std::int64_t>(view.requested),
+                             static_cast<std::int64_t>(view.state)};
+        const auto same = real.find(ours.address);
+        if (ours.address == 0) {
+          unplaced.push_back(ours);
+        } else if (same == real.end() || !Same(same->second, ours)) {
+          Differ("snapshot: the block at " + std::to_string(ours.address) + " is another one");
+        } else {
+          real.erase(same);
+        }
       }
     }
-    std::int64_t count = 0;
+    for (const RealBlock& ours : unplaced) {
+      const auto like =
+          std::find_if(real.begin(), real.end(), [&](const auto& entry) { return Same(entry.second, ours); });
+      if (like == real.end()) {
+        Differ("snapshot: no block of " + std::to_string(ours.size) + " bytes");
+      } else {
+        real.erase(like);
+      }
+    }
+    if (!real.empty()) Differ("snapshot: the model lacks " + std::to_string(real.size()) + " blocks");
+    ++snapshot_count_;
+  }
+
+  std::map<std::int64_t, RealBlock> ReadSnapshot() {
     std::array<std::int64_t, 4> record{};
     if (!snapshots_.Next(record)) Die("fewer snapshots than asked for");
-    count = record[0];
-    if (count != static_cast<std::int64_t>(ours.size())) {
-      Differ("snapshot: real " + std::to_string(count) + " blocks, model " + std::to_string(ours.size()));
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
+    std::map<std::int64_t, RealBlock> blocks;
+    for (std::int64_t left = record[0]; left > 0; --left) {
       if (!snapshots_.Next(record)) Die("snapshots.bin ends inside a snapshot");
-      if (i >= static_cast<std::int64_t>(ours.size())) continue;
-      const RealBlock& block = ours[static_cast<std::size_t>(i)];
-      const bool same = block.address == record[0] && block.size == record[1] && block.state == record[3] &&
-                        (record[2] == kAbsent || block.requested == record[2]);
-      if (!same) Differ("snapshot: block " + std::to_string(i) + " of " + std::to_string(count));
+      blocks.emplace(record[0], RealBlock{record[0], record[1], record[2], record[3]});
     }
-    ++snapshot_count_;
-    block_count_ += count;
+    return blocks;
+  }
+
+  static bool Same(const RealBlock& real, const RealBlock& ours) {
+    return real.size == ours.size && real.state == ours.state &&
+           (real.requested == kAbsent || real.requested == ours.requested);
   }
 
   void Check(const Operation& operation) {
@@ -344,10 +400,9 @@ class Comparison {
   }
 
   static constexpr Address kFirstOwnAddress = Address{1} << 62;
-  static constexpr Bytes kLargestRange = Bytes{1} << 44;
 
   const VersionRules& rules_;
-  CardMemory card_;
+  RangedCard card_;
   GivenAddresses given_;
   BusyStreams events_;
   std::vector<std::string> settings_texts_;

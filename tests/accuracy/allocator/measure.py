@@ -1,4 +1,4 @@
-"""script/accuracy allocator: every case, many operations, on the installed PyTorch."""
+"""script/accuracy allocator: every case on the installed PyTorch, random ones with many operations."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import tempfile
 from pathlib import Path
 
-from cases import CASES, compare, default_build
+from cases import CASES, RECORDED, compare, default_build
 
 from script.figures import Figure, say
 
-# For each case; all of them together are the figure's operations.
+# For each random case.
 OPERATIONS = int(os.environ.get("VRAMTRACE_ALLOCATOR_OPERATIONS", "20000"))
 
 
@@ -19,7 +19,7 @@ def measure() -> list[Figure]:
     operations = differences = ooms = retries = 0
     version = ""
     with tempfile.TemporaryDirectory() as name:
-        for seed, case in enumerate(CASES):
+        for seed, case in enumerate((*CASES, *RECORDED)):
             if version and tuple(map(int, version.split(".")[:2])) < case.since:
                 continue
             result = compare(build, case, OPERATIONS, seed, Path(name))
@@ -30,8 +30,8 @@ def measure() -> list[Figure]:
             ooms += result.ooms
             retries += result.retries
     basis = (
-        f"PyTorch {version} on the simulated device; {len(CASES)} cases, {ooms:,} out of memory, "
-        f"{retries:,} retries; addresses, 21 counters, messages, snapshots"
+        f"PyTorch {version} on the simulated device; {len(CASES)} random and {len(RECORDED)} recorded cases, "
+        f"{ooms:,} out of memory, {retries:,} retries; addresses, 21 counters, messages, snapshots"
     )
     return [
         Figure("allocator: operations compared", operations, "", "higher", basis),

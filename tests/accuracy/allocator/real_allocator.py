@@ -96,7 +96,8 @@ class RealAllocator:
         elif kind == Kind.SETTINGS:
             torch.cuda.memory._set_allocator_settings(self.settings[size])
         elif kind == Kind.CREATE_POOL:
-            self.pools[pool] = torch.cuda.MemPool()
+            options = {"use_on_oom": bool(size & 1), "no_split": bool(size & 2)}
+            self.pools[pool] = torch.cuda.MemPool(**options)
         elif kind == Kind.RELEASE_POOL:
             del self.pools[pool]
         elif kind == Kind.SNAPSHOT:

@@ -25,7 +25,7 @@ class Kind(IntEnum):
     FRACTION = 5  # the fraction's 64 bits as bytes
     BUSY = 6  # stream; bytes 1: its events are not ready from now on, 0: they are
     SETTINGS = 7  # bytes: index into the settings given beside the stream
-    CREATE_POOL = 8  # pool
+    CREATE_POOL = 8  # pool; bytes: 1 for use_on_oom, 2 for no_split, or both
     RELEASE_POOL = 9  # pool
     SNAPSHOT = 10
     RESET_PEAKS = 11
@@ -65,6 +65,8 @@ class Profile:
     fraction: float = 0.0  # share of operations that set the memory fraction
     settings: int = 0  # how many settings there are to change between
     pools: int = 0
+    pool_options: tuple[int, ...] = (0,)
+    release_pools: bool = True
     snapshot_every: int = 1000
 
 
@@ -105,7 +107,7 @@ def random_stream(seed: int, operations: int, profile: Profile) -> Stream:
     held = 0
     target = profile.capacity * 1.05
     for pool in range(1, profile.pools + 1):
-        out.add(Kind.CREATE_POOL, pool=pool)
+        out.add(Kind.CREATE_POOL, size=rng.choice(profile.pool_options), pool=pool)
     released: set[int] = set()
     handle = 0
     while len(out) < operations:
@@ -125,7 +127,7 @@ def random_stream(seed: int, operations: int, profile: Profile) -> Stream:
             out.add(Kind.RESET_PEAKS)
         elif profile.settings and chance < 0.002:
             out.add(Kind.SETTINGS, size=rng.randrange(profile.settings))
-        elif profile.pools and chance < 0.0021 and len(released) < profile.pools:
+        elif profile.release_pools and chance < 0.0021 and len(released) < profile.pools:
             pool = rng.choice([p for p in range(1, profile.pools + 1) if p not in released])
             released.add(pool)
             out.add(Kind.RELEASE_POOL, pool=pool)

@@ -10,12 +10,13 @@ from cases import CASES, Build, Case, NotBuilt, default_build, run_model, run_re
 from stream import FIELDS, Kind, Profile, Stream, random_stream
 
 OPERATIONS = 4000
-CHOSEN = (
-    "default, 1024 MiB, 2 streams, 3 pools",
-    "max_split_size_mb:64, 1024 MiB, 2 streams",
-    "expandable_segments:True, 4096 MiB, 3 streams",
-    "garbage_collection_threshold:0.6, 1024 MiB, 2 streams",
-)
+# With a seed whose stream meets the end of the card several times.
+CHOSEN = {
+    "default, 1024 MiB, 2 streams, 3 pools": 1,
+    "max_split_size_mb:64, 1024 MiB, 2 streams": 1,
+    "expandable_segments:True, 4096 MiB, 3 streams": 3,
+    "garbage_collection_threshold:0.6, 1024 MiB, 2 streams": 1,
+}
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +45,7 @@ def test_the_chosen_cases_exist() -> None:
 @pytest.mark.parametrize("name", CHOSEN)
 def test_model_answers_as_the_real_allocator(name: str, build: Build, tmp_path: Path) -> None:
     case = next(case for case in CASES if str(case) == name)
-    run_real(build, random_stream(len(name), OPERATIONS, case.profile), case, tmp_path)
+    run_real(build, random_stream(CHOSEN[name], OPERATIONS, case.profile), case, tmp_path)
     result = run_model(build, tmp_path)
     assert result.first == ""
     assert result.differences == 0
