@@ -282,8 +282,9 @@ class DryRunCommand final : public ProgramCommand {
     const auto written = shield->layer->Written();
     if (keep_) {
       shield->layer->Keep();
-      Say(fmt::format("the program wrote {} files ({}), kept below {}", written.files,
-                      report::Size(written.bytes), shield->layer->Root().string()));
+      Say(fmt::format("the program wrote {} file{} ({}), kept below {}", written.files,
+                      written.files == 1 ? "" : "s", report::Size(written.bytes),
+                      shield->layer->Root().string()));
     } else if (written.files > 0) {
       Say(fmt::format(
           "the program wrote {} files ({}) into the scratch layer, dropped now; --keep keeps them",
