@@ -21,11 +21,6 @@ constexpr int kLowestDescriptor = 200;
 // How far the file is reserved ahead of its last chunk: a tenth of it, at least a chunk, at most this.
 constexpr uint64_t kMaxReserveAhead = 4 * 1024 * 1024;
 
-FileStatus StatusOf(int error) {
-  errno = error;
-  return error == ENOSPC || error == EDQUOT || error == EFBIG ? FileStatus::kDiskFull : FileStatus::kFailed;
-}
-
 bool OverSizeLimit(uint64_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
@@ -34,11 +29,17 @@ bool OverSizeLimit(uint64_t bytes) {
 
 }  // namespace
 
+FileStatus ChunkFile::Failed(int error) noexcept {
+  last_error_.store(error, std::memory_order_relaxed);
+  errno = error;
+  return error == ENOSPC || error == EDQUOT || error == EFBIG ? FileStatus::kDiskFull : FileStatus::kFailed;
+}
+
 FileStatus ChunkFile::Create(const char* path, const Settings& settings) noexcept {
   const std::lock_guard lock(mutex_);
-  if (std::strlen(path) >= kMaxPathBytes) return StatusOf(ENAMETOOLONG);
+  if (std::strlen(path) >= kMaxPathBytes) return Failed(ENAMETOOLONG);
   int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0) return StatusOf(errno);
+  if (descriptor < 0) return Failed(errno);
   const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, kLowestDescriptor);
   if (high >= 0) {
     close(descriptor);
@@ -48,7 +49,7 @@ FileStatus ChunkFile::Create(const char* path, const Settings& settings) noexcep
   if (fstat(descriptor, &status) != 0) {
     const int error = errno;
     close(descriptor);
-    return StatusOf(error);
+    return Failed(error);
   }
   std::strcpy(path_, path);
   settings_ = settings;
@@ -78,13 +79,13 @@ bool ChunkFile::OwnDescriptor() noexcept {
 }
 
 FileStatus ChunkFile::Reserve(uint64_t bytes) noexcept {
-  if (OverSizeLimit(bytes)) return FileStatus::kDiskFull;
+  if (OverSizeLimit(bytes)) return Failed(EFBIG);
   int error = 0;
   do {
     error = posix_fallocate(descriptor_, static_cast<off_t>(reserved_bytes_),
                             static_cast<off_t>(bytes - reserved_bytes_));
   } while (error == EINTR);
-  if (error != 0) return StatusOf(error);
+  if (error != 0) return Failed(error);
   reserved_bytes_ = bytes;
   return FileStatus::kOk;
 }
@@ -111,14 +112,13 @@ FileStatus ChunkFile::Map(ChunkMemory* memory) noexcept {
     if (bytes == MAP_FAILED) {
       // ENODEV, EINVAL, EACCES: file systems that do not share mappings (9p, some FUSE).
       const bool cannot_map = errno == ENODEV || errno == EINVAL || errno == EACCES || errno == EOPNOTSUPP;
-      if (settings_.mode != WriteMode::kAutomatic || !cannot_map || memory->index != 0)
-        return StatusOf(errno);
+      if (settings_.mode != WriteMode::kAutomatic || !cannot_map || memory->index != 0) return Failed(errno);
       plain_ = true;
     }
   }
   if (plain_) {
     bytes = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (bytes == MAP_FAILED) return StatusOf(errno);
+    if (bytes == MAP_FAILED) return Failed(errno);
   }
   // A child must neither write here nor pay for the page tables.
   madvise(bytes, size, MADV_DONTFORK);
@@ -130,7 +130,7 @@ FileStatus ChunkFile::Map(ChunkMemory* memory) noexcept {
 
 FileStatus ChunkFile::Allocate(ChunkMemory* memory) noexcept {
   const std::lock_guard lock(mutex_);
-  if (finished_ || descriptor_ < 0) return StatusOf(EBADF);
+  if (finished_ || descriptor_ < 0) return Failed(EBADF);
   const uint64_t index = next_index_.load(std::memory_order_relaxed);
   const uint64_t end = (index + 1) * settings_.chunk_bytes;
   if (settings_.max_file_bytes != 0 && end > settings_.max_file_bytes) return FileStatus::kSizeLimit;
@@ -155,7 +155,7 @@ FileStatus ChunkFile::WriteThrough(const ChunkMemory& memory, size_t offset, siz
     const ssize_t written = pwrite(descriptor_, memory.bytes + offset, size, position);
     if (written < 0) {
       if (errno == EINTR) continue;
-      return StatusOf(errno);
+      return Failed(errno);
     }
     offset += static_cast<size_t>(written);
     size -= static_cast<size_t>(written);

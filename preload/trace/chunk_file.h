@@ -69,6 +69,10 @@ class ChunkFile {
   // Cuts the file to the chunks that were handed out. Chunks stay mapped.
   void Finish() noexcept;
 
+  // errno of the last kFailed or kDiskFull; errno itself may be another thread's story by the time it is
+  // told.
+  [[nodiscard]] int LastError() const noexcept { return last_error_.load(std::memory_order_relaxed); }
+
   // Removes a file that holds nothing, after a failed start.
   void Remove() noexcept;
 
@@ -83,6 +87,7 @@ class ChunkFile {
 
  private:
   [[nodiscard]] bool OwnDescriptor() noexcept;
+  [[nodiscard]] FileStatus Failed(int error) noexcept;
   [[nodiscard]] FileStatus Reserve(uint64_t bytes) noexcept;
   [[nodiscard]] FileStatus Grow(uint64_t needed) noexcept;
   [[nodiscard]] FileStatus Map(ChunkMemory* memory) noexcept;
@@ -96,6 +101,7 @@ class ChunkFile {
   bool finished_ = false;
   uint64_t reserved_bytes_ = 0;
   std::atomic<uint64_t> next_index_ = 0;
+  std::atomic<int> last_error_ = 0;
   char path_[kMaxPathBytes] = {};
 };
 

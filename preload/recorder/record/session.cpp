@@ -52,6 +52,11 @@ Ending Describe(FileStatus status, int error) {
   }
 }
 
+// Not strerrordesc_np: that needs glibc 2.32, and PyTorch's wheels run on 2.28.
+const char* ErrorText(int error, char* room, size_t room_bytes) {
+  return strerror_r(error, room, room_bytes);
+}
+
 void EndOfProcess() { GetSession().End(); }
 
 }  // namespace
@@ -137,7 +142,8 @@ bool Session::CreateFile() noexcept {
   }
   if (status == FileStatus::kOk) return true;
   const int error = errno;
-  Say("recording off: cannot create %s: %s; %s", path, strerrordesc_np(error),
+  char text[128];
+  Say("recording off: cannot create %s: %s; %s", path, ErrorText(error, text, sizeof(text)),
       status == FileStatus::kDiskFull ? kRemedySpace : kRemedyFolder);
   return false;
 }
@@ -157,7 +163,7 @@ bool Session::Open() noexcept {
         Say("recording to %s%s", file.Path(), file.Plain() ? " with plain writes" : "");
       return true;
     }
-    const Ending ending = Describe(status, errno);
+    const Ending ending = Describe(status, file.LastError());
     Say("recording off: %s (%s); %s", ending.what, file.Path(), ending.remedy);
     file.Remove();
   }
@@ -174,11 +180,12 @@ bool Session::Close() noexcept {
 }
 
 void Session::StopFor(FileStatus status, const Lane* lane) noexcept {
-  const int error = errno;
+  const int error = file.LastError();
   if (!Close()) return;
   const Ending ending = Describe(status, error);
+  char text[128];
   if (status == FileStatus::kFailed) {
-    Say("recording stopped: %s (%s: %s); %s", ending.what, file.Path(), strerrordesc_np(error),
+    Say("recording stopped: %s (%s: %s); %s", ending.what, file.Path(), ErrorText(error, text, sizeof(text)),
         ending.remedy);
   } else {
     Say("recording stopped: %s (%s); %s", ending.what, file.Path(), ending.remedy);
