@@ -33,6 +33,7 @@ class IdentityBuilder {
       Add("unrecorded_blocks", "blocks the trace does not hold", unrecorded, "counter",
           "PyTorch's own counter of allocated bytes less the blocks that were recorded");
     }
+    if (!SegmentsKnown()) return;
     // Where blocks come without a driver event around them, the allocator's memory is known from its counter
     // only.
     const bool recorded = snapshot_.unrecorded_reserved == 0;
@@ -73,7 +74,7 @@ class IdentityBuilder {
 
   void AddContextAndRest() {
     if (!snapshot_.device_used) return;
-    const bool simulated = tables_.process.simulated();
+    const bool simulated = tables_.Simulated(snapshot_.request.device);
     Add("context", "context and code", Signed(snapshot_.context_bytes.value_or(0)),
         simulated ? "modelled" : "recorded",
         simulated ? "charged by the simulated device"
@@ -92,8 +93,10 @@ class IdentityBuilder {
                                         ? "recorded: total less free, as the device answered"
                                         : "the device's newest answer and the allocations since";
     } else {
-      identity_.device_used = static_cast<uint64_t>(
-          std::max<int64_t>(0, Signed(snapshot_.driver_bytes) + snapshot_.unrecorded_reserved));
+      // Blocks whose segments were not seen are all that is known of their memory.
+      const int64_t without_segments = SegmentsKnown() ? 0 : identity_.sum - Signed(snapshot_.driver_bytes);
+      identity_.device_used = static_cast<uint64_t>(std::max<int64_t>(
+          0, Signed(snapshot_.driver_bytes) + snapshot_.unrecorded_reserved + without_segments));
       identity_.device_used_basis =
           "the device was never asked: allocations that were recorded, without context and code";
     }
@@ -101,6 +104,10 @@ class IdentityBuilder {
   }
 
  private:
+  [[nodiscard]] bool SegmentsKnown() const {
+    return snapshot_.reserved > 0 || snapshot_.unrecorded_reserved != 0 || snapshot_.allocated == 0;
+  }
+
   void Add(std::string_view key, std::string_view words, int64_t bytes, std::string_view basis,
            std::string_view detail) {
     identity_.sum += bytes;

@@ -68,11 +68,6 @@ std::vector<BlockLabels> JoinLabels(const timeline::Scan& scan, const Snapshot& 
       return Strength(a->kind) > Strength(b->kind);
     });
   }
-  for (const timeline::InputRow& input : scan.inputs) {
-    if (!input.on_device) continue;
-    const size_t i = FindBlock(snapshot, input.address, input.sequence);
-    if (i != snapshot.blocks.size()) labels[i].is_input = true;
-  }
   return labels;
 }
 

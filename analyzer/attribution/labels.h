@@ -14,7 +14,6 @@ namespace vramtrace::attribution {
 // The labels of one block, strongest kind first; each (kind, name, key) once.
 struct BlockLabels {
   std::vector<const timeline::LabelRow*> rows;
-  bool is_input = false;  // a tensor passed to the root module lies in the block
 };
 
 // By index into `snapshot.blocks`. A label belongs to the block that holds its address while the block lives.

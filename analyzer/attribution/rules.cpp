@@ -36,7 +36,7 @@ bool ByLabel(const BlockFacts& facts, Verdict* verdict) {
 }
 
 bool ByInput(const BlockFacts& facts, Verdict* verdict) {
-  if (!facts.labels->is_input) return false;
+  if (!facts.block().is_input) return false;
   return Say(verdict, MemoryClass::kInput, Confidence::kHigh, "passed to the root module");
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
@@ -32,7 +33,8 @@ class AnalyzeCommand final : public Subcommand {
   }
 
   void AddOptions(CLI::App& app) override {
-    app.add_option("trace", trace_, "A trace file; the newest *.vtrace here when none is given");
+    app.add_option("trace", trace_,
+                   "A trace, or the folder of a run; the newest *.vtrace here when none is given");
     app.add_option("--format", format_, "text or json")
         ->check(CLI::IsMember({"text", "json"}))
         ->capture_default_str();
@@ -41,12 +43,26 @@ class AnalyzeCommand final : public Subcommand {
   }
 
   [[nodiscard]] int Run() override {
-    const trace::Result<std::string> path = ChooseTrace(trace_);
-    if (!path.ok()) return Fail(path.error());
+    const trace::Result<std::vector<std::string>> paths = ChooseTraces(trace_);
+    if (!paths.ok()) return Fail(paths.error());
+    int code = kDone;
+    bool first = true;
+    for (const std::string& path : paths.value()) {
+      if (!first && format_ == "text") fmt::print("\n");
+      first = false;
+      const int one = Analyze(path);
+      if (one != kDone) code = one;
+    }
+    return code;
+  }
+
+ private:
+  // Prints one report. Of a run of several processes JSON is one object a trace, one after the other.
+  [[nodiscard]] int Analyze(const std::string& path) const {
     const bool json = format_ == "json";
     constexpr size_t kDefaultRows = 10;
     const size_t rows = top_ != 0 ? top_ : json ? 0 : kDefaultRows;
-    const trace::Result<report::BuiltReport> built = report::BuildReport(path.value(), {rows});
+    const trace::Result<report::BuiltReport> built = report::BuildReport(path, {rows});
     if (!built.ok()) return Fail(built.error());
     const report::v1::Report& report = built.value().report;
     if (json) {
@@ -58,12 +74,11 @@ class AnalyzeCommand final : public Subcommand {
     }
     if (!built.value().damaged) return kDone;
     for (const report::v1::Note& note : report.notes()) {
-      if (note.severity() == "damage") fmt::print(stderr, "vramtrace: {}: {}\n", path.value(), note.text());
+      if (note.severity() == "damage") fmt::print(stderr, "vramtrace: {}: {}\n", path, note.text());
     }
     return kBadInput;
   }
 
- private:
   static int Fail(const trace::Error& error) {
     fmt::print(stderr, "vramtrace: {}\n", error.Sentence());
     return kBadInput;

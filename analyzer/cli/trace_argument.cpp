@@ -49,4 +49,17 @@ trace::Result<std::string> ChooseTrace(const std::string& argument) {
   return chosen;
 }
 
+trace::Result<std::vector<std::string>> ChooseTraces(const std::string& argument) {
+  std::error_code error;
+  if (!argument.empty() && fs::is_directory(argument, error)) {
+    std::vector<std::string> names;
+    for (const fs::path& path : TracesIn(argument)) names.push_back(path.string());
+    std::sort(names.begin(), names.end());
+    if (names.size() > 1) return names;
+  }
+  const trace::Result<std::string> one = ChooseTrace(argument);
+  if (!one.ok()) return one.error();
+  return std::vector<std::string>{one.value()};
+}
+
 }  // namespace vramtrace::cli

@@ -2,6 +2,7 @@
 // The trace that a command works on.
 
 #include <string>
+#include <vector>
 
 #include "analyzer/trace/result.h"
 

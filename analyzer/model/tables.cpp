@@ -126,6 +126,14 @@ class TableBuilder {
 
 }  // namespace
 
+bool Tables::Simulated(uint32_t device) const {
+  if (process.simulated()) return true;
+  // The simulated device's UUID spells "vramtrace-sim" (preload/simulator/core/device.cpp).
+  constexpr std::string_view kSimulatedUuid = "GPU-7672616d-7472-6163-652d-73696d";
+  const auto found = devices.find(device);
+  return found != devices.end() && std::string_view(found->second.uuid()).starts_with(kSimulatedUuid);
+}
+
 void ModuleTable::Sort() {
   for (auto& [object, names] : by_object_) {
     std::stable_sort(names.begin(), names.end(),

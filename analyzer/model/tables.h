@@ -123,6 +123,8 @@ struct Tables {
   bool has_trailer = false;
 
   [[nodiscard]] std::string_view Text(StringId id) const { return strings[id]; }
+  // The device is vramtrace's simulated one: the process says so, or the device's own identity does.
+  [[nodiscard]] bool Simulated(uint32_t device) const;
 };
 
 // Reads every chunk of the file once for its tables. Skipped entries go to the file's statistics.

@@ -9,6 +9,7 @@
 #include "analyzer/attribution/out_of_memory.h"
 #include "analyzer/report/notes.h"
 #include "analyzer/report/refusal_text.h"
+#include "analyzer/report/title.h"
 #include "analyzer/symbolize/names.h"
 #include "analyzer/timeline/scan.h"
 #include "analyzer/timeline/snapshot.h"
@@ -108,6 +109,12 @@ class Builder {
     std::optional<size_t> refusal;  // likewise
   };
 
+  // Without blocks (another allocator than PyTorch's) the peak is that of the device's memory.
+  static const timeline::Peak& PeakToExplain(const DeviceScan& device) {
+    if (device.block_allocations > 0) return device.allocated;
+    return device.used_ever_known ? device.used : device.driver;
+  }
+
   void FillDevices() {
     std::vector<Plan> plans;
     std::vector<SnapshotRequest> requests;
@@ -116,8 +123,7 @@ class Builder {
       Plan plan{index, &device, std::nullopt, std::nullopt};
       const bool ended = device.EndedOutOfMemory();
       const uint64_t evidence = ended ? device.refusals.back().instant.sequence : UINT64_MAX;
-      // Without blocks (another allocator than PyTorch's) the peak is that of the driver's allocations.
-      const timeline::Peak& peak = device.block_allocations > 0 ? device.allocated : device.driver;
+      const timeline::Peak& peak = PeakToExplain(device);
       if (peak.bytes > 0) {
         plan.peak = requests.size();
         requests.push_back({index, peak.instant, evidence});
@@ -161,7 +167,7 @@ class Builder {
 
   void FillDeviceFacts(uint32_t index, const DeviceScan& scan, v1::DeviceReport* device) {
     device->set_device(index);
-    device->set_simulated(tables_->process.simulated());
+    device->set_simulated(tables_->Simulated(index));
     device->set_total_bytes(scan.total_bytes);
     const auto known = tables_->devices.find(index);
     if (known == tables_->devices.end()) return;
@@ -252,21 +258,6 @@ class Builder {
     }
     std::stable_sort(out->mutable_classes()->begin(), out->mutable_classes()->end(),
                      [](const v1::ClassRow& a, const v1::ClassRow& b) { return a.bytes() > b.bytes(); });
-  }
-
-  static std::string TitleOf(const attribution::Allocation& allocation) {
-    using attribution::MemoryClass;
-    if (!allocation.copy_of.empty()) return fmt::format("half-width copy of {}", allocation.copy_of);
-    if (allocation.names.empty()) return allocation.module_path;
-    const std::string& name = allocation.names.front();
-    switch (allocation.verdict.memory_class) {
-      case MemoryClass::kGradient:
-        return fmt::format("gradient of {}", name);
-      case MemoryClass::kOptimizerState:
-        return fmt::format("{} of {}", allocation.state_key, name);
-      default:
-        return name;
-    }
   }
 
   void FillAllocation(const Snapshot& snapshot, const attribution::Allocation& allocation,

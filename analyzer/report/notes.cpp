@@ -129,6 +129,14 @@ void AddDeviceNotes(uint32_t index, const timeline::DeviceScan& device, NoteWrit
             "as the tensor.",
             index, Grouped(device.blocks_without_request), Grouped(device.block_allocations)));
   }
+  if (device.managed_peak > 0) {
+    notes->Add(
+        Severity::kInformation, "ManagedMemory",
+        fmt::format(
+            "GPU {}: managed memory reached {}. Its pages are where they were touched last, so it is in no "
+            "sum here.",
+            index, Size(device.managed_peak)));
+  }
   const bool ended = device.EndedOutOfMemory();
   const uint64_t survived = device.refusal_count - (ended ? 1 : 0);
   if (survived > 0) {
@@ -146,7 +154,8 @@ void AddNotes(const trace::TraceFile& file, const model::Tables& tables, const t
   AddLoadNotes(file.statistics(), *report, &notes);
   AddRecorderNotes(tables, &notes);
   for (const auto& [index, device] : scan.devices) AddDeviceNotes(index, device, &notes);
-  if (scan.host.peak > 0) {
+  constexpr uint64_t kWorthSaying = 1024 * 1024;
+  if (scan.host.peak >= kWorthSaying) {
     notes.Add(Severity::kInformation, "HostMemory",
               fmt::format("Pinned host memory reached {} (not device memory).", Size(scan.host.peak)));
   }

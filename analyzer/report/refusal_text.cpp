@@ -71,8 +71,8 @@ std::string CacheSentence(const OutOfMemory& facts) {
   return fmt::format("{} reserved, {} allocated; the rest, {}, is cached free{}.", Exact(facts.reserved),
                      Exact(facts.allocated), Exact(facts.cached_free),
                      facts.holes == 0 ? std::string()
-                                      : fmt::format(": for a request of this size {} pieces, the largest {}",
-                                                    Grouped(facts.holes), Exact(facts.largest_hole)));
+                                      : fmt::format(": for a request of this size {}, the largest {}",
+                                                    Count(facts.holes, "piece"), Exact(facts.largest_hole)));
 }
 
 std::string LargestSentence(const v1::Breakdown& breakdown) {

@@ -28,6 +28,7 @@ class TextWriter {
     WriteProgram();
     for (const v1::DeviceReport& device : report_.devices()) WriteDevice(device);
     WriteNotes();
+    while (text_.ends_with("\n\n")) text_.pop_back();
     return std::move(text_);
   }
 
@@ -70,7 +71,8 @@ class TextWriter {
     add("CUDA runtime", program.cuda_runtime_version());
     const std::string title = command.empty() ? "not recorded" : CutMiddle(Printable(command), 3 * kWidth);
     Fact("program", title);
-    std::string process = fmt::format("process {}{}", program.pid(), versions);
+    std::string process =
+        program.pid() == 0 ? "process not recorded" : fmt::format("process {}{}", program.pid(), versions);
     if (program.world_size() > 1) {
       process += fmt::format(", rank {} of {}", program.rank(), program.world_size());
     }
@@ -86,10 +88,10 @@ class TextWriter {
 
   [[nodiscard]] std::string StepsText() const {
     const v1::Steps& steps = report_.steps();
-    std::string text = steps.completed() == 0
-                           ? "no optimizer step completed"
-                           : fmt::format("{} optimizer steps completed", Grouped(steps.completed()));
-    if (steps.completed() == 1) text = "1 optimizer step completed";
+    std::string text = steps.completed() == 0 ? "no optimizer step completed"
+                                              : fmt::format("{} optimizer steps completed, numbered from 0",
+                                                            Grouped(steps.completed()));
+    if (steps.completed() == 1) text = "1 optimizer step completed, number 0";
     std::string optimizers;
     for (const std::string& name : steps.optimizers())
       optimizers += (optimizers.empty() ? "" : ", ") + Printable(name);
@@ -118,10 +120,12 @@ class TextWriter {
       return;
     }
     Line("");
-    WriteIdentity(shown, refused);
+    const std::string when = refused                          ? "when memory ran out"
+                             : device.block_allocations() > 0 ? "at the peak of allocated bytes"
+                                                              : "at the peak of the device's memory";
+    WriteIdentity(shown, when, refused);
     Line("");
     WriteAllocations(shown);
-    Line("");
   }
 
   void WritePeaks(const v1::DeviceReport& device) {
@@ -142,10 +146,9 @@ class TextWriter {
     }
   }
 
-  void WriteIdentity(const v1::Breakdown& breakdown, bool refused) {
+  void WriteIdentity(const v1::Breakdown& breakdown, const std::string& when, bool refused) {
     const v1::Identity& identity = breakdown.identity();
-    Line(Bold(fmt::format("What filled it {}",
-                          refused ? "when memory ran out" : "at the peak of allocated bytes")));
+    Line(Bold("What filled it " + when));
     const v1::Moment& moment = breakdown.moment();
     if (!refused) {
       if (!moment.site().empty()) Fact("where", Printable(moment.site()));
@@ -188,7 +191,9 @@ class TextWriter {
   static std::string BasisText(const v1::Breakdown& breakdown, const v1::Term& term) {
     const v1::ClassRow* row = FindClass(breakdown, term.key());
     if (row == nullptr || row->unsure_bytes() == 0 || row->key() == "unknown") return term.basis();
-    if (row->unsure_bytes() == row->bytes()) return fmt::format("{}, class inferred", term.basis());
+    constexpr double kAsGoodAsAll = 0.995;
+    if (static_cast<double>(row->unsure_bytes()) >= kAsGoodAsAll * static_cast<double>(row->bytes()))
+      return fmt::format("{}, class inferred", term.basis());
     return fmt::format("{}, class of {} inferred", term.basis(), Size(row->unsure_bytes()));
   }
 
@@ -197,31 +202,38 @@ class TextWriter {
     if (count == 0) return;
     Line(Bold(
         fmt::format("The {} largest of {} live allocations", count, Grouped(breakdown.allocation_count()))));
-    Table table({kRight, kLeft, kLeft});
+    constexpr size_t kNameWidth = 38;
+    Table table({kRight, kLeft, kLeft, kLeft});
     for (size_t i = 0; i < count; ++i) {
       const v1::Allocation& allocation = breakdown.allocations(static_cast<int>(i));
       const v1::ClassRow* row = FindClass(breakdown, allocation.class_());
-      table.Add(
-          {Size(allocation.bytes()), row == nullptr ? allocation.class_() : row->words(), What(allocation)});
+      table.Add({Size(allocation.bytes()), row == nullptr ? allocation.class_() : row->words(),
+                 CutMiddle(NameOf(allocation), kNameWidth), Printable(ShortFrame(allocation.site()))});
     }
     text_ += table.Render(kWidth);
+    Line("");
   }
 
-  // The name or the module path, then the Python frame.
-  static std::string What(const v1::Allocation& allocation) {
+  // The tensor's name, else the module's path and the running autograd node.
+  static std::string NameOf(const v1::Allocation& allocation) {
     std::string text = Printable(allocation.title());
-    if (text.empty() && allocation.has_module())
-      text = fmt::format("root ({})", Printable(allocation.module_class()));
-    if (allocation.names_size() > 1) text += fmt::format(" (and {} more names)", allocation.names_size() - 1);
-    const bool named = allocation.names_size() > 0;
-    if (!named && !allocation.operator_().empty()) {
-      text += fmt::format("{}{}", text.empty() ? "" : " ", Printable(allocation.operator_()));
+    if (allocation.names_size() > 1) return text + fmt::format(" (tied, {} names)", allocation.names_size());
+    if (allocation.names_size() == 1) return text;
+    if (text.empty() && allocation.has_module()) text = Printable(allocation.module_class());
+    if (!allocation.operator_().empty()) {
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", Printable(allocation.operator_()));
     }
-    if (!allocation.site().empty()) {
-      const size_t room = kWidth > DisplayWidth(text) + 40 ? kWidth - DisplayWidth(text) - 40 : 20;
-      text += fmt::format("{}{}", text.empty() ? "" : "  ", CutMiddle(Printable(allocation.site()), room));
-    }
-    return text.empty() ? "no name or frame is known" : text;
+    return text.empty() ? "made in " + Printable(allocation.phase()) : text;
+  }
+
+  // "modeling.py:40 forward" out of "models/modeling.py:40 (Block.forward)": the table is narrow, and the
+  // module's path says where in the model it is.
+  static std::string ShortFrame(const std::string& frame) {
+    const size_t open = frame.rfind(" (");
+    if (open == std::string::npos) return frame;
+    const std::string place = frame.substr(0, open);
+    const std::string function = frame.substr(open + 2, frame.size() - open - 3);
+    return place.substr(place.rfind('/') + 1) + " " + function.substr(function.rfind('.') + 1);
   }
 
   void WriteNotes() {

@@ -37,6 +37,10 @@ std::string Grouped(uint64_t value) {
 
 std::string SignedGrouped(int64_t value) { return (value < 0 ? "-" : "") + Grouped(Magnitude(value)); }
 
+std::string Count(uint64_t count, std::string_view singular) {
+  return fmt::format("{} {}{}", Grouped(count), singular, count == 1 ? "" : "s");
+}
+
 std::string Share(double part, double whole) {
   return whole <= 0 ? "-" : fmt::format("{:.1f} %", 100 * part / whole);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace vramtrace::report {
 
@@ -13,6 +14,8 @@ namespace vramtrace::report {
 // "1,610,612,736"
 [[nodiscard]] std::string Grouped(uint64_t value);
 [[nodiscard]] std::string SignedGrouped(int64_t value);
+// "1 piece", "12 pieces"
+[[nodiscard]] std::string Count(uint64_t count, std::string_view singular);
 // "37.1 %"; "-" when there is no whole.
 [[nodiscard]] std::string Share(double part, double whole);
 

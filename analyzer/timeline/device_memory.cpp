@@ -52,7 +52,14 @@ const Block* DeviceMemory::Allocate(const trace::Event& event, model::Phase phas
   Add(&allocated_, event.bytes);
   return blocks_.Insert(
       event.address, {event.address, event.bytes, event.requested, event.sequence, event.time_ns, event.stack,
-                      event.thread, event.autograd, phase, step});
+                      event.thread, event.autograd, phase, step, false});
+}
+
+bool DeviceMemory::MarkInput(uint64_t address) {
+  Block* block = blocks_.Find(address);
+  if (block == nullptr) return false;
+  block->is_input = true;
+  return true;
 }
 
 std::optional<Block> DeviceMemory::Free(const trace::Event& event) {
@@ -84,6 +91,7 @@ void DeviceMemory::DriverAllocate(const trace::Event& event, bool caching_caller
   const Segment segment{event.bytes, event.caller, event.function, event.memory_kind,
                         caching || (caching_caller && event.memory_kind == MemoryKind::kPhysical)};
   if (TakesDeviceMemory(event.memory_kind)) Add(&driver_bytes_, event.bytes);
+  if (event.memory_kind == MemoryKind::kManaged) Add(&managed_bytes_, event.bytes);
   if (event.memory_kind == MemoryKind::kPhysical) {
     physical_[event.address] = segment;
     return;
@@ -108,6 +116,7 @@ void DeviceMemory::DriverFree(const trace::Event& event) {
   }
   const Segment& segment = found->second;
   if (TakesDeviceMemory(segment.kind)) Subtract(&driver_bytes_, segment.bytes);
+  if (segment.kind == MemoryKind::kManaged) Subtract(&managed_bytes_, segment.bytes);
   if (segment.caching) {
     Subtract(&reserved_, segment.bytes);
   } else {

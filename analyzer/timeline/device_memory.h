@@ -24,7 +24,8 @@ struct Block {
   model::ThreadId thread{};
   trace::AutogradPosition autograd;
   model::Phase phase = model::Phase::kScript;
-  uint64_t step = 0;  // that was under way
+  uint64_t step = 0;      // that was under way
+  bool is_input = false;  // was passed to the root module
 
   // The tensor's own bytes; the rest of `bytes` is the allocator's rounding.
   [[nodiscard]] uint64_t TensorBytes() const {
@@ -76,6 +77,7 @@ class DeviceMemory {
   [[nodiscard]] uint64_t driver_bytes() const {
     return driver_bytes_;
   }  // all that we saw taken from the device
+  [[nodiscard]] uint64_t managed_bytes() const { return managed_bytes_; }  // no part of any other sum
   // Total minus free as the device said last, carried on with what we saw since; nullopt: it never said.
   [[nodiscard]] std::optional<uint64_t> device_used() const;
   [[nodiscard]] bool used_is_recorded() const { return driver_bytes_ == driver_bytes_at_query_; }
@@ -94,6 +96,8 @@ class DeviceMemory {
   // Events -----------------------------------------------------------------------------------------------
   // The block is alive afterwards. The pointer is valid until the next event.
   const Block* Allocate(const trace::Event& event, model::Phase phase, uint64_t step);
+  // A tensor at `address` was passed to the root module; false when no block begins there.
+  bool MarkInput(uint64_t address);
   // The block that went away, nullopt when none was known at the address.
   std::optional<Block> Free(const trace::Event& event);
   // `caching_caller`: the calling library is the caching allocator's.
@@ -116,6 +120,7 @@ class DeviceMemory {
   uint64_t allocated_ = 0;
   uint64_t reserved_ = 0;
   uint64_t driver_bytes_ = 0;
+  uint64_t managed_bytes_ = 0;
 
   bool queried_ = false;
   uint64_t used_at_query_ = 0;

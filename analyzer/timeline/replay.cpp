@@ -78,6 +78,16 @@ void Replay::ApplyMark(const Event& event) {
   if (begun != marks_.rend()) marks_.erase(std::next(begun).base());
 }
 
+void Replay::ApplyInput(const Event& event) {
+  v1::InputTensor input;
+  if (!model::ParseBody(event, &input) || !input.on_device()) return;
+  const uint64_t address = event.base_address + static_cast<uint64_t>(input.address_delta());
+  // The packet does not say which device; addresses of different devices do not overlap.
+  for (auto& [index, device] : devices_) {
+    if (device.memory.MarkInput(address)) return;
+  }
+}
+
 void Replay::ApplyToDevice(const Event& event, Applied* applied) {
   DeviceMemory& memory = applied->device->memory;
   switch (event.kind) {
@@ -116,6 +126,7 @@ Applied Replay::Apply(const Event& event) {
   Applied applied;
   if (event.kind == PacketKind::kStep) ApplyStep(event);
   if (event.kind == PacketKind::kPhaseMark) ApplyMark(event);
+  if (event.kind == PacketKind::kInputTensor) ApplyInput(event);
   if (!ConcernsDevice(event.kind)) return applied;
 
   applied.device_index = trace::Raw(event.device);

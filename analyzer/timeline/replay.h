@@ -60,6 +60,7 @@ class Replay {
   [[nodiscard]] bool IsCachingAllocator(model::StringId caller);
   void ApplyStep(const trace::Event& event);
   void ApplyMark(const trace::Event& event);
+  void ApplyInput(const trace::Event& event);
   void ApplyToDevice(const trace::Event& event, Applied* applied);
 
   std::shared_ptr<const model::Tables> tables_;

@@ -24,6 +24,14 @@ void Raise(Peak* peak, uint64_t bytes, const Instant& instant) {
   peak->instant = instant;
 }
 
+// A segment is taken for the block that comes next, whose event knows the module and the running node; the
+// driver's event does not.
+void PlaceByBlock(Peak* peak, const Instant& block) {
+  peak->instant.phase = block.phase;
+  peak->instant.stack = block.stack;
+  peak->instant.autograd = block.autograd;
+}
+
 class Scanner {
  public:
   Scanner(std::shared_ptr<trace::TraceFile> file, std::shared_ptr<const model::Tables> tables,
@@ -104,6 +112,7 @@ class Scanner {
     if (event.kind == PacketKind::kBlockFree) return;
     Raise(&device->reserved, memory.reserved(), applied.instant);
     Raise(&device->driver, memory.driver_bytes(), applied.instant);
+    device->managed_peak = std::max(device->managed_peak, memory.managed_bytes());
     if (const std::optional<uint64_t> used = memory.device_used()) {
       device->used_ever_known = true;
       Raise(&device->used, *used, applied.instant);
@@ -115,6 +124,10 @@ class Scanner {
     ++device->block_allocations;
     ++device->allocations;
     if (event.requested == 0) ++device->blocks_without_request;
+    for (Peak* peak : {&device->reserved, &device->used, &device->driver}) {
+      if (peak->instant.sequence > last_block_[applied.device_index]) PlaceByBlock(peak, applied.instant);
+    }
+    last_block_[applied.device_index] = event.sequence;
     const uint64_t allocated = applied.device->memory.allocated();
     Raise(&device->allocated, allocated, applied.instant);
     const uint64_t step = applied.instant.step;
@@ -206,8 +219,6 @@ class Scanner {
                             {input.shape().begin(), input.shape().end()},
                             input.bytes(),
                             input.step(),
-                            event.sequence,
-                            Absolute(event, input.address_delta()),
                             input.on_device()});
   }
 
@@ -241,6 +252,7 @@ class Scanner {
   Replay replay_;
   Scan scan_;
   std::map<uint32_t, Refusal> last_refused_;  // driver calls, by device
+  std::map<uint32_t, uint64_t> last_block_;   // sequence of the newest block allocation, by device
   std::unordered_map<uint64_t, uint64_t> host_;
   uint64_t input_step_count_ = 0;
   uint64_t newest_input_step_ = 0;

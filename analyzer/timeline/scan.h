@@ -41,6 +41,7 @@ struct DeviceScan {
   uint64_t driver_allocations = 0;
   uint64_t driver_frees = 0;
   uint64_t refused_driver_calls = 0;
+  uint64_t managed_peak = 0;  // bytes of managed memory
   uint64_t blocks_without_request = 0;
   std::vector<Refusal> refusals;  // at most kMaxRefusals, the first and the newest
   uint64_t refusal_count = 0;
@@ -75,8 +76,6 @@ struct InputRow {
   std::vector<int64_t> shape;
   uint64_t bytes = 0;
   uint64_t step = 0;
-  uint64_t sequence = 0;
-  uint64_t address = 0;
   bool on_device = false;
 };
 

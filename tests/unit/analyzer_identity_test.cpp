@@ -92,6 +92,17 @@ TEST(Identity, UnmappedPhysicalMemoryIsATerm) {
   EXPECT_EQ(identity.Mismatch(), 0);
 }
 
+TEST(Identity, BlocksWhoseSegmentsWereNotSeenStandForThemselves) {
+  timeline::Snapshot snapshot = Snapshot();
+  snapshot.segments.clear();
+  snapshot.reserved = snapshot.driver_bytes = 0;
+  snapshot.device_used.reset();
+  const Identity identity = MakeIdentity({}, snapshot, Classes(snapshot), 100);
+  EXPECT_EQ(TermOf(identity, "cached_free"), INT64_MIN);  // nothing is known of it
+  EXPECT_EQ(identity.device_used, 4 * kMiB);
+  EXPECT_EQ(identity.Mismatch(), 0);
+}
+
 // A trace that contradicts itself shows it instead of hiding it in a term.
 TEST(Identity, ContradictionIsAMismatch) {
   timeline::Snapshot snapshot = Snapshot();

@@ -68,7 +68,7 @@ const RuleCase kCases[] = {
     {"label", MemoryClass::kGradient, [](World& w) { w.Label(v1::Label::KIND_GRADIENT); }},
     {"label", MemoryClass::kOptimizerState, [](World& w) { w.Label(v1::Label::KIND_OPTIMIZER_STATE); }},
     {"label", MemoryClass::kInput, [](World& w) { w.Label(v1::Label::KIND_INPUT); }},
-    {"input", MemoryClass::kInput, [](World& w) { w.labels.is_input = true; }},
+    {"input", MemoryClass::kInput, [](World& w) { w.live.block.is_input = true; }},
     {"collective", MemoryClass::kCommunication, [](World& w) { w.stack.in_collective = true; }},
     {"workspace_size", MemoryClass::kWorkspace,
      [](World& w) {
