@@ -11,6 +11,3 @@ vramtrace_unit_test(allocator
     allocator_settings_test.cpp
     allocator_streams_test.cpp
   LIBRARIES vramtrace_allocator)
-if(NOT TARGET allocator_compare)
-  add_subdirectory(${PROJECT_SOURCE_DIR}/tests/accuracy/allocator ${PROJECT_BINARY_DIR}/tests/accuracy/allocator)
-endif()

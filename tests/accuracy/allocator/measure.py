@@ -31,7 +31,7 @@ def measure() -> list[Figure]:
             retries += result.retries
     basis = (
         f"PyTorch {version} on the simulated device; {len(CASES)} random and {len(RECORDED)} recorded cases, "
-        f"{ooms:,} out of memory, {retries:,} retries; addresses, 21 counters, messages, snapshots"
+        f"{ooms:,} out of memory, {retries:,} retries; addresses, 22 counters, messages, snapshots"
     )
     return [
         Figure("allocator: operations compared", operations, "", "higher", basis),
