@@ -12,4 +12,7 @@ namespace vramtrace::cli {
 // trace of a folder. Says on stderr which one was chosen when the user did not name it.
 [[nodiscard]] trace::Result<std::string> ChooseTrace(const std::string& argument);
 
+// The same for a command that takes a run: of a folder every trace, by name. Never empty.
+[[nodiscard]] trace::Result<std::vector<std::string>> ChooseTraces(const std::string& argument);
+
 }  // namespace vramtrace::cli

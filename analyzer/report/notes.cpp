@@ -108,14 +108,15 @@ void AddCounterNote(uint32_t device, const timeline::CounterCheck& check, NoteWr
 }
 
 void AddContradictions(uint32_t device, const timeline::Contradictions& found, NoteWriter* notes) {
-  const auto add = [&](uint64_t count, std::string_view what) {
+  const auto add = [&](uint64_t count, std::string_view what, std::string_view consequence) {
     if (count == 0) return;
-    notes->Add(Severity::kLoss, "Contradiction", fmt::format("GPU {}: {} {}.", device, Grouped(count), what));
+    notes->Add(Severity::kLoss, "Contradiction",
+               fmt::format("GPU {}: {}: {}.", device, Count(count, what), consequence));
   };
-  add(found.free_without_allocation, "blocks were freed whose allocation is not in the trace");
-  add(found.allocation_over_live, "allocations came at an address that was still in use: a free is missing");
-  add(found.free_size_differs, "blocks were freed with another size than they had");
-  add(found.driver_free_unknown, "driver allocations were freed that are not in the trace");
+  add(found.free_without_allocation, "free", "the block's allocation is not in the trace");
+  add(found.allocation_over_live, "allocation", "its address was still in use, so a free is missing");
+  add(found.free_size_differs, "free", "the block had another size");
+  add(found.driver_free_unknown, "driver free", "what it freed is not in the trace");
 }
 
 void AddDeviceNotes(uint32_t index, const timeline::DeviceScan& device, NoteWriter* notes) {

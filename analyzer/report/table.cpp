@@ -26,6 +26,11 @@ size_t DisplayWidth(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+std::string CutEnd(std::string_view text, size_t width) {
+  if (DisplayWidth(text) <= width || width < 4) return std::string(text);
+  return std::string(text.substr(0, ByteOfColumn(text, width - 3))) + "...";
+}
+
 std::string CutMiddle(std::string_view text, size_t width) {
   const size_t columns = DisplayWidth(text);
   if (columns <= width || width < 5) return std::string(text);

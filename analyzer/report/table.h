@@ -29,6 +29,9 @@ class Table {
 // blanks.
 [[nodiscard]] std::string Wrap(std::string_view text, size_t width, size_t indent);
 
+// The end replaced by "..." where `text` is wider than `width`.
+[[nodiscard]] std::string CutEnd(std::string_view text, size_t width);
+
 // The middle replaced by "..." where `text` is wider than `width`.
 [[nodiscard]] std::string CutMiddle(std::string_view text, size_t width);
 

@@ -200,15 +200,19 @@ class TextWriter {
   void WriteAllocations(const v1::Breakdown& breakdown) {
     const size_t count = std::min(options_.allocations, static_cast<size_t>(breakdown.allocations_size()));
     if (count == 0) return;
-    Line(Bold(
-        fmt::format("The {} largest of {} live allocations", count, Grouped(breakdown.allocation_count()))));
+    Line(Bold(count == breakdown.allocation_count()
+                  ? fmt::format("All {}", Count(count, "live allocation"))
+                  : fmt::format("The {} largest of {} live allocations", count,
+                                Grouped(breakdown.allocation_count()))));
     constexpr size_t kNameWidth = 38;
+    constexpr size_t kFrameWidth = 30;
     Table table({kRight, kLeft, kLeft, kLeft});
     for (size_t i = 0; i < count; ++i) {
       const v1::Allocation& allocation = breakdown.allocations(static_cast<int>(i));
       const v1::ClassRow* row = FindClass(breakdown, allocation.class_());
       table.Add({Size(allocation.bytes()), row == nullptr ? allocation.class_() : row->words(),
-                 CutMiddle(NameOf(allocation), kNameWidth), Printable(ShortFrame(allocation.site()))});
+                 CutMiddle(NameOf(allocation), kNameWidth),
+                 CutEnd(Printable(ShortFrame(allocation.site())), kFrameWidth)});
     }
     text_ += table.Render(kWidth);
     Line("");

@@ -52,6 +52,11 @@ TEST(TextTable, WideCharactersCountOnce) {
             "\xc3\xa4\xc3\xb6...78");
 }
 
+TEST(TextTable, EndIsCutWithDots) {
+  EXPECT_EQ(CutEnd("loss_utils.py:41 fixed_cross_entropy", 20), "loss_utils.py:41 ...");
+  EXPECT_EQ(CutEnd("short", 20), "short");
+}
+
 TEST(Wrap, BreaksAtBlanksWithAnIndent) {
   EXPECT_EQ(Wrap("one two three", 9, 2), "one two\n  three");
   EXPECT_EQ(Wrap("unbreakable-and-long", 5, 2), "unbreakable-and-long");
