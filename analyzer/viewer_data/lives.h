@@ -1,0 +1,32 @@
+#pragma once
+// Every block of a trace with its whole life and its class, in one pass: what attribution::Explain says of
+// the blocks alive at one instant, for all of them.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "analyzer/attribution/breakdown.h"
+#include "analyzer/timeline/scan.h"
+#include "analyzer/viewer_data/curve.h"
+
+namespace vramtrace::viewer_data {
+
+// A block whose life is over, or which is alive at the end of the trace.
+struct Life {
+  uint32_t device = 0;
+  uint64_t ordinal = 0;  // of its allocation, over all devices
+  Tick allocated = 0;
+  Tick freed = kNever;
+  timeline::LiveBlock live;
+  attribution::Allocation explained;
+};
+
+// Calls `take` once for each block, in no order that means anything. Frees after the refusal that ended a
+// device's run are no evidence, as in the report.
+void ForEachLife(const std::shared_ptr<trace::TraceFile>& file,
+                 const std::shared_ptr<const model::Tables>& tables,
+                 const std::shared_ptr<const model::StackTable>& stacks, const timeline::Scan& scan,
+                 const std::function<void(const Life&)>& take);
+
+}  // namespace vramtrace::viewer_data

@@ -1,0 +1,188 @@
+// A trace as tables of typed arrays. Index types say which table a number points into; -1 and 0 mean "none" as
+// noted. Bytes are doubles, exact up to 2^53.
+import type { Column, Container } from './container.ts';
+import type { Report } from './report.ts';
+
+export type StringIndex = number; // 0: the empty text
+export type BlockIndex = number;
+export type StackIndex = number; // 0: the empty stack
+export type FrameIndex = number; // 0: none
+export type ClassIndex = number; // of `classes`; the last is the allocator's rounding
+export type Tick = number; // ordinal of an event that concerns a device
+export type Bytes = number;
+
+export const kNever: Tick = 0xffffffff;
+
+// One row a block of the caching allocator, with its whole life.
+export interface BlockTable {
+  length: number;
+  device: Uint8Array;
+  class: Uint8Array;
+  confidence: Uint8Array;
+  phase: Uint8Array;
+  allocated: Uint32Array; // tick
+  freed: Uint32Array; // tick; kNever: alive at the end
+  step: Uint32Array;
+  stack: Uint32Array;
+  forward_stack: Uint32Array; // of the forward that made the running node
+  title: Uint32Array;
+  names: Uint32Array;
+  module: Uint32Array; // path
+  module_class: Uint32Array; // 0: no module is known
+  evidence: Uint32Array;
+  rule: Uint32Array;
+  operator: Uint32Array;
+  dtype: Uint32Array;
+  shape: Uint32Array;
+  address: Float64Array;
+  bytes: Float64Array; // of the tensor
+  block_bytes: Float64Array; // with the allocator's rounding
+  sequence: Float64Array;
+}
+
+export interface StackTable {
+  parent: Uint32Array; // always smaller than the stack's own number
+  frame: Uint32Array;
+}
+
+export interface FrameTable {
+  function: Uint32Array;
+  place: Uint32Array;
+  file: Uint32Array;
+}
+
+export interface SegmentTable {
+  length: number;
+  device: Uint8Array;
+  caching: Uint8Array; // 0: taken by somebody else than the caching allocator
+  address: Float64Array;
+  bytes: Float64Array;
+  allocated: Uint32Array;
+  freed: Uint32Array;
+  caller: Uint32Array;
+}
+
+// One bucket an event, or several events of which the one with most bytes allocated is kept.
+export interface Curve {
+  length: number;
+  tick: Uint32Array; // of the bucket's first event
+  time: Float64Array; // ns
+  step: Uint32Array;
+  phase: Uint8Array;
+  highest_tick: Uint32Array;
+  highest: Float64Array; // allocated
+  lowest: Float64Array;
+  reserved: Float64Array;
+  used: Float64Array; // -1: not known
+  bands: Map<ClassIndex, Float64Array>; // tensor bytes at highest_tick; together `highest`
+}
+
+export type MarkKind = 'peak' | 'peak_reserved' | 'peak_used' | 'out_of_memory';
+export interface Mark {
+  device: number;
+  kind: MarkKind;
+  tick: Tick;
+}
+
+export interface MemoryClass {
+  key: string;
+  words: string;
+  meaning: string;
+}
+
+export interface Profile {
+  report: Report;
+  strings: string[];
+  classes: MemoryClass[];
+  phases: string[];
+  confidences: string[];
+  complete: boolean; // every block is here; else those alive at `keyframes`
+  keyframes: Tick[];
+  ticks: number;
+  devices: number[];
+  marks: Mark[];
+  damaged: boolean;
+  blocks: BlockTable;
+  stacks: StackTable;
+  frames: FrameTable;
+  segments: SegmentTable;
+  curves: Map<number, Curve>;
+}
+
+interface Header {
+  version: number;
+  report: Report;
+  strings: string[];
+  classes: MemoryClass[];
+  phases: string[];
+  confidences: string[];
+  complete: boolean;
+  keyframes: Tick[];
+  ticks: number;
+  devices: number[];
+  marks: Mark[];
+  damaged: boolean;
+}
+
+// Every column whose name begins with `prefix`, by the rest of its name.
+function table<T>(columns: Map<string, Column>, prefix: string): T {
+  const found: Record<string, Column | number> = { length: 0 };
+  for (const [name, column] of columns) {
+    if (!name.startsWith(prefix)) continue;
+    found[name.slice(prefix.length)] = column;
+    found.length = column.length;
+  }
+  return found as T;
+}
+
+function curveOf(columns: Map<string, Column>, device: number): Curve {
+  const prefix = `curve${device}.`;
+  const curve = table<Curve>(columns, prefix);
+  curve.bands = new Map();
+  for (const [name, column] of columns) {
+    if (name.startsWith(`${prefix}band`))
+      curve.bands.set(Number(name.slice(prefix.length + 4)), column as Float64Array);
+  }
+  return curve;
+}
+
+export function profileOf(container: Container): Profile {
+  const header = container.header as unknown as Header;
+  if (header.version !== 1) {
+    throw new Error(`The page's data has version ${header.version}; this page reads version 1.`);
+  }
+  const { columns } = container;
+  return {
+    report: header.report,
+    strings: header.strings,
+    classes: header.classes,
+    phases: header.phases,
+    confidences: header.confidences,
+    complete: header.complete,
+    keyframes: header.keyframes,
+    ticks: header.ticks,
+    devices: header.devices,
+    marks: header.marks,
+    damaged: header.damaged,
+    blocks: table<BlockTable>(columns, 'block.'),
+    stacks: table<StackTable>(columns, 'stack.'),
+    frames: table<FrameTable>(columns, 'frame.'),
+    segments: table<SegmentTable>(columns, 'segment.'),
+    curves: new Map(header.devices.map((device) => [device, curveOf(columns, device)])),
+  };
+}
+
+export function roundingClass(profile: Profile): ClassIndex {
+  return profile.classes.length - 1;
+}
+
+// What a block is called; never empty. The fall-backs are those of `analyze`.
+export function blockName(profile: Profile, block: BlockIndex): string {
+  const { blocks, strings, phases } = profile;
+  let text = strings[blocks.title[block]];
+  if (blocks.names[block] !== 0) return text;
+  if (text === '' && blocks.module_class[block] !== 0) text = strings[blocks.module_class[block]];
+  const operator = strings[blocks.operator[block]];
+  if (operator !== '') text = text === '' ? operator : `${text}, ${operator}`;
+  return text === '' ? `made in ${phases[blocks.phase[block]]}` : text;
+}

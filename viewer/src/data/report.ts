@@ -1,0 +1,101 @@
+// analyzer/report/report.proto as `vramtrace analyze --format json` writes it; only what the viewer shows.
+
+export interface Moment {
+  sequence: number;
+  time_ns: number;
+  step: number;
+  phase: string;
+  module_path: string;
+  module_class: string;
+  has_module: boolean;
+  operator: string;
+  site: string;
+  script: string;
+}
+export interface Peak {
+  bytes: number;
+  moment?: Moment;
+}
+export interface Term {
+  key: string;
+  words: string;
+  bytes: number;
+  basis: string;
+  detail: string;
+}
+export interface ClassRow {
+  key: string;
+  words: string;
+  bytes: number;
+  block_bytes: number;
+  blocks: number;
+  unsure_bytes: number;
+}
+export interface Breakdown {
+  moment: Moment;
+  allocated: number;
+  reserved: number;
+  identity: {
+    device_used: number;
+    device_used_known: boolean;
+    device_used_basis: string;
+    terms: Term[];
+    sum: number;
+    mismatch: number;
+  };
+  classes: ClassRow[];
+  allocation_count: number;
+  rounding: number;
+  cache: { free_bytes: number; largest_hole: number; holes: number; whole_segments_free: number };
+}
+export interface OutOfMemory {
+  reason: string;
+  summary: string;
+  arithmetic: { what: string; text: string }[];
+  requested: number;
+  missing: number;
+  moment?: Moment;
+}
+export interface DeviceReport {
+  device: number;
+  name: string;
+  total_bytes: number;
+  simulated: boolean;
+  peak_allocated?: Peak;
+  peak_reserved?: Peak;
+  peak_used?: Peak;
+  block_allocations: number;
+  block_frees: number;
+  step_peak_allocated: number[];
+  at_peak?: Breakdown;
+  out_of_memory?: OutOfMemory;
+  at_refusal?: Breakdown;
+}
+export interface Note {
+  severity: string;
+  key: string;
+  text: string;
+}
+export interface Report {
+  schema: number;
+  vramtrace_version: string;
+  trace: {
+    path: string;
+    bytes: number;
+    events: number;
+    duration_ns: number;
+    complete: boolean;
+    being_written: boolean;
+  };
+  program: {
+    arguments: string[];
+    pid: number;
+    rank: number;
+    world_size: number;
+    python_version: string;
+    torch_version: string;
+  };
+  steps: { completed: number; optimizers: string[]; batch: number };
+  devices: DeviceReport[];
+  notes: Note[];
+}

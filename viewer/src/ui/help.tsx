@@ -1,0 +1,52 @@
+const kKeys: [string, string][] = [
+  ['1 2 3 4', 'flame graph, blocks, modules, segments'],
+  ['← →', 'the event before or after; with Shift a hundred'],
+  ['p', 'the peak, or where memory ran out'],
+  ['+ −', 'zoom the timeline around the selected event; 0 shows the whole run'],
+  ['s m c', 'flame graph by stack, module, class'],
+  ['i', 'inverted: innermost first'],
+  ['/', 'search; Escape clears it'],
+  ['x', 'events or time along the axis'],
+  ['t', 'light or dark'],
+  ['?', 'this list'],
+  ['in the flame graph', 'arrows move, Enter zooms, Backspace goes back'],
+  [
+    'with the mouse',
+    'click the timeline: an instant; drag: a range; Ctrl and wheel: zoom. Click a box: zoom',
+  ],
+];
+
+export function Help({ close }: { close: () => void }) {
+  return (
+    <div class="overlay" onClick={close}>
+      <div
+        class="dialog"
+        role="dialog"
+        aria-modal="true"
+        aria-label="Keys"
+        onClick={(event) => event.stopPropagation()}
+      >
+        <div class="bar">
+          <h2>Keys</h2>
+          <span class="grow" />
+          <button type="button" onClick={close} autoFocus>
+            close
+          </button>
+        </div>
+        <dl>
+          {kKeys.map(([key, words]) => (
+            <>
+              <dt key={key}>{key}</dt>
+              <dd>{words}</dd>
+            </>
+          ))}
+        </dl>
+        <p class="faint">
+          Everything that is set stands in the page's address: reload, go back, or send it along. “allocated”
+          is what tensors take in PyTorch's caching allocator; “reserved” is what the allocator took from the
+          driver; “device used” is everything on the device.
+        </p>
+      </div>
+    </div>
+  );
+}

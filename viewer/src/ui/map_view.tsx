@@ -1,0 +1,90 @@
+import { useMemo, useState } from 'preact/hooks';
+import { grouped, share, size } from '../data/format.ts';
+import { blockName } from '../data/profile.ts';
+import { type Piece, type SegmentMap, segmentsAt } from '../data/segments.ts';
+import { drawMap, kMapRow, pieceUnder } from '../draw/map.ts';
+import { BlockFacts } from './block_facts.tsx';
+import { savePicture, useDrawing, useWidth } from './canvas.tsx';
+import type { Model } from './model.ts';
+import { Tooltip } from './tooltip.tsx';
+
+export function MapView({ model }: { model: Model }) {
+  const { profile, device, shownTick, theme, state, update } = model;
+  const [holder, width] = useWidth(900);
+  const [hover, setHover] = useState<
+    { map: SegmentMap; piece: Piece | undefined; x: number; y: number } | undefined
+  >();
+  const maps = useMemo(
+    () => segmentsAt(profile, device, shownTick).sort((a, b) => b.bytes - a.bytes || a.address - b.address),
+    [profile, device, shownTick],
+  );
+  const height = Math.max(1, maps.length) * kMapRow;
+  const canvas = useDrawing(width, height, (context) =>
+    drawMap(context, {
+      profile,
+      maps,
+      theme,
+      width,
+      height,
+      selected: state.block,
+      hidden: model.hidden,
+      name: (block) => blockName(profile, block),
+    }),
+  );
+  const under = (event: MouseEvent) => {
+    const place = canvas.current?.getBoundingClientRect();
+    return place && pieceUnder({ maps, width }, event.clientX - place.left, event.clientY - place.top);
+  };
+  const caching = maps.filter((map) => map.caching);
+  const reserved = caching.reduce((sum, map) => sum + map.bytes, 0);
+  const live = caching.reduce((sum, map) => sum + map.live, 0);
+  const whole = caching.filter((map) => map.live === 0).reduce((sum, map) => sum + map.bytes, 0);
+  return (
+    <div class="map">
+      <div class="bar">
+        <span>
+          {grouped(caching.length)} segments hold {size(reserved)}; {size(reserved - live)} of it is free
+          inside them ({share(reserved - live, reserved)}), {size(whole)} in segments without a live block
+        </span>
+        <span class="grow" />
+        <button type="button" onClick={() => savePicture(canvas.current, 'vramtrace-segments.png')}>
+          save PNG
+        </button>
+      </div>
+      <div ref={holder} class="canvas-holder scroller">
+        <canvas
+          ref={canvas}
+          role="img"
+          aria-label={`Map of ${caching.length} segments`}
+          style={{ width: `${width}px`, height: `${height}px` }}
+          onMouseMove={(event) => {
+            const found = under(event);
+            setHover(found && { ...found, x: event.clientX, y: event.clientY });
+          }}
+          onMouseLeave={() => setHover(undefined)}
+          onClick={(event) => {
+            const block = under(event)?.piece?.block ?? -1;
+            if (block >= 0) update({ block }, 'replace');
+          }}
+        />
+      </div>
+      {hover !== undefined && (
+        <Tooltip x={hover.x} y={hover.y}>
+          {hover.piece === undefined || hover.piece.block < 0 ? (
+            <>
+              <strong>
+                {hover.piece === undefined ? size(hover.map.bytes) : `${size(hover.piece.bytes)} free`}
+              </strong>
+              <div class="faint">
+                segment of {size(hover.map.bytes)} at 0x{hover.map.address.toString(16)}
+                {hover.map.caching ? '' : `, taken by ${hover.map.caller || 'an unknown library'}`}
+              </div>
+            </>
+          ) : (
+            <BlockFacts model={model} block={hover.piece.block} />
+          )}
+        </Tooltip>
+      )}
+    </div>
+  );
+}

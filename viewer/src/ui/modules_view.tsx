@@ -1,0 +1,103 @@
+import { useMemo, useState } from 'preact/hooks';
+import { share, size } from '../data/format.ts';
+import { kModuleColumns, moduleRows } from '../data/modules.ts';
+import { matchesText, wordsOf } from '../data/search.ts';
+import { classColor } from '../draw/theme.ts';
+import type { Model } from './model.ts';
+
+const kWords: Record<string, string> = {
+  weight: 'parameters',
+  gradient: 'gradients',
+  optimizer_state: 'optimizer state',
+  activation: 'activations',
+  temporary: 'temporaries',
+  other: 'other',
+};
+
+export function ModulesView({ model }: { model: Model }) {
+  const { profile, rows, theme, state } = model;
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set(['']));
+  const found = useMemo(() => moduleRows(profile, rows, open), [profile, rows, open]);
+  const words = wordsOf(state.search);
+  const whole = model.totals.tensorBytes;
+  const toggle = (path: string) => {
+    const next = new Set(open);
+    if (!next.delete(path)) next.add(path);
+    setOpen(next);
+  };
+  return (
+    <div class="modules scroller">
+      <table role="treegrid" aria-label="Modules">
+        <thead>
+          <tr>
+            <th>module</th>
+            {kModuleColumns.map((key) => (
+              <th key={key} class="number">
+                <span
+                  class="swatch"
+                  style={{ background: key === 'other' ? theme.faint : classColor(theme, key) }}
+                />{' '}
+                {kWords[key]}
+              </th>
+            ))}
+            <th class="number">together</th>
+            <th>share</th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.map((row) => {
+            const dim = words.length > 0 && !matchesText(words, `${row.path} ${row.class}`);
+            return (
+              <tr
+                key={row.path}
+                class={dim ? 'dim' : ''}
+                aria-level={row.depth + 1}
+                {...(row.children > 0 ? { 'aria-expanded': open.has(row.path) } : {})}
+              >
+                <td class="module-name" style={{ paddingLeft: `${8 + row.depth * 18}px` }}>
+                  {row.children > 0 ? (
+                    <button
+                      type="button"
+                      class="toggle"
+                      aria-label={`${open.has(row.path) ? 'Close' : 'Open'} ${row.label}`}
+                      onClick={() => toggle(row.path)}
+                    >
+                      {open.has(row.path) ? '▾' : '▸'}
+                    </button>
+                  ) : (
+                    <span class="toggle" />
+                  )}
+                  {row.label} <span class="faint">{row.class}</span>
+                </td>
+                {[...row.bytes].map((bytes, i) => (
+                  <td key={kModuleColumns[i]} class="number">
+                    {bytes === 0 ? '' : size(bytes)}
+                  </td>
+                ))}
+                <td class="number">
+                  <strong>{size(row.total)}</strong>
+                </td>
+                <td>
+                  <span class="share-bar" title={share(row.total, whole)}>
+                    {[...row.bytes].map((bytes, i) => (
+                      <span
+                        key={kModuleColumns[i]}
+                        style={{
+                          width: `${whole > 0 ? (100 * bytes) / whole : 0}%`,
+                          background:
+                            kModuleColumns[i] === 'other'
+                              ? theme.faint
+                              : classColor(theme, kModuleColumns[i]),
+                        }}
+                      />
+                    ))}
+                  </span>
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
