@@ -234,3 +234,23 @@ print(sum(rows), torch.cuda.memory_stats()["allocation.all.allocated"])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["script.py", "t.vtrace"]
     assert len(ended.trace().of("block_allocate")) == 1
     assert len(ended.trace().of("trailer")) == 1
+
+
+def test_unusual_optimizers_are_survived_and_named(build: Build, tmp_path: Path) -> None:
+    recorded = run(build, tmp_path, "unusual_steps.py")
+    assert recorded.status == 0, recorded.errors
+    assert "vramtrace" not in recorded.errors
+    trace = recorded.trace()
+    assert trace.features()["labels"][0], trace.features()["labels"]
+    assert len(trace.of("block_allocate")) == int(recorded.output.split("done ")[1])
+    live_blocks_match(trace)
+    # Four optimizers, one a parameter, make three steps, not twelve.
+    ends = [p for p in trace.of("step") if p.get("edge") == "EDGE_OPTIMIZER_END"]
+    assert [p.get("number") for p in ends[:12]] == [n for n in range(3) for _ in range(4)]
+    states = {(p.get("name"), p.texts.get("state_key")) for p in trace.labels("OPTIMIZER_STATE")}
+    for layer in ("0", "1"):
+        for part in ("weight", "bias"):
+            assert {(f"{layer}.{part}", "exp_avg"), (f"{layer}.{part}", "exp_avg_sq")} <= states
+    # An optimizer a parameter: each parameter is labelled a few times a step, not once for each of the others.
+    per_step = len([p for p in trace.labels("PARAMETER") if p.sequence < ends[3].sequence]) / 4
+    assert per_step <= 4

@@ -72,6 +72,8 @@ class Labeller:
         self.registry = registry
         self.notes = {}  # id(optimizer) -> OptimizerNotes
         self.counter = StepCounter()
+        self.known_names = (None, {})  # (step, id(parameter) -> name)
+        self.labelled_step = None  # the step before whose optimizers the modules were labelled
         # A surprise while naming must not cost the step marks.
         self.name_model = careful(self.label_model, NAMING)
         self.name_states = careful(self.label_states, NAMING)
@@ -124,28 +126,44 @@ class Labeller:
             names.setdefault(id(parameter), name)
         return names
 
-    def find_names(self, optimizer):
-        """names(), after looking harder for an optimizer's parameters that have none."""
-        unnamed = [p for p in parameters_of(optimizer) if not self.registry.add_owner(p)]
+    def names_for(self, optimizer):
+        """names(), once a step: with an optimizer a parameter a walk for each would be quadratic. Looks
+        harder for parameters that have none."""
+        parameters = parameters_of(optimizer)
+        step, names = self.known_names
+        if step == self.counter.number and all(id(p) in names for p in parameters):
+            return names
+        unnamed = [p for p in parameters if not self.registry.add_owner(p)]
         names = self.names()
         if any(id(p) not in names for p in unnamed):
             self.registry.walk_objects()
             names = self.names()
+        self.known_names = (self.counter.number, names)
         return names
 
     def label_model(self, optimizer):
-        """Weights, buffers and gradients: the optimizer's and those of every known module."""
+        """Weights, buffers and gradients: of every known module before a step's first optimizer, and the
+        optimizer's own."""
         check_broken()
         with self.torch._C.DisableTorchFunction():
-            names = self.find_names(optimizer)
-            self.registry.name_modules()
-            for name, parameter in self.registry.parameters():
-                self.label_parameter(name, parameter, names.get(id(parameter)) == name)
-            for name, buffer in self.registry.buffers():
-                tensors.label(tensors.BUFFER, buffer, name)
+            names = self.names_for(optimizer)
+            whole = self.labelled_step != self.counter.number
+            if whole:
+                self.labelled_step = self.counter.number
+                self.label_modules(names)
             for index, parameter in enumerate(parameters_of(optimizer)):
-                if id(parameter) not in names:  # of no module: its place in the optimizer is its name
+                name = names.get(id(parameter))
+                if name is None:  # of no module: its place in the optimizer is its name
                     self.label_parameter(f"param.{index}", parameter, True)
+                elif not whole:
+                    self.label_parameter(name, parameter, True)
+
+    def label_modules(self, names):
+        self.registry.name_modules()
+        for name, parameter in self.registry.parameters():
+            self.label_parameter(name, parameter, names.get(id(parameter)) == name)
+        for name, buffer in self.registry.buffers():
+            tensors.label(tensors.BUFFER, buffer, name)
 
     def label_parameter(self, name, parameter, first_name):
         tensors.label(tensors.PARAMETER, parameter, name)
@@ -154,8 +172,8 @@ class Labeller:
             tensors.label(tensors.GRADIENT, gradient, name)
 
     def label_states(self, optimizer):
-        names = self.names()
         with self.torch._C.DisableTorchFunction():
+            names = self.names_for(optimizer)
             order = {id(p): f"param.{i}" for i, p in enumerate(parameters_of(optimizer))}
             for parameter, state in list(optimizer.state.items()):
                 name = names.get(id(parameter)) or order.get(id(parameter)) or ""
@@ -176,12 +194,7 @@ class Labeller:
         """At an out of memory, or a step's first forward: whatever is alive, step or no step."""
         check_broken()
         with self.torch._C.DisableTorchFunction():
-            self.registry.name_modules()
-            names = self.names()
-            for name, parameter in self.registry.parameters():
-                self.label_parameter(name, parameter, names.get(id(parameter)) == name)
-            for name, buffer in self.registry.buffers():
-                tensors.label(tensors.BUFFER, buffer, name)
+            self.label_modules(self.names())
         for notes in list(self.notes.values()):
             optimizer = notes.reference()
             if optimizer is not None:
