@@ -58,9 +58,9 @@ def key_of(entry: dict, included: dict[str, list[str]], hashes: FileHashes) -> s
     return key.hexdigest()
 
 
-# Checks that cost more than all others together where they have nothing to find. The static analyzer walks every
-# path through GoogleTest's macros (18 s instead of 4 s a test); unnecessary-value-param walks every function of
-# the CUDA headers (6.7 s instead of 2.0 s a source of cuBLAS).
+# Checks that cost more than all others together, where they have nothing to find. The static analyzer walks
+# every path through GoogleTest's macros (18 s instead of 4 s a test); unnecessary-value-param walks every
+# function of the CUDA headers (6.7 s instead of 2.0 s a source of cuBLAS).
 LEFT_OUT = {
     ROOT / "tests": "--checks=-clang-analyzer-*",
     ROOT / "preload/simulator": "--checks=-performance-unnecessary-value-param",

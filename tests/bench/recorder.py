@@ -86,7 +86,7 @@ def measure() -> list[Figure]:
         say(f"  workers {restart + 1} of {RESTARTS}, {ROUNDS} rounds")
         with tempfile.TemporaryDirectory() as folder:
             results += rounds(build, Path(folder))
-    basis = f"paired medians of {len(results)} alternated rounds, simulated {GPU}"
+    basis = f"paired medians of {len(results)} alternated rounds, processor time, simulated {GPU}"
     allocations = statistics.median(result["recorded"]["allocations"] for result in results)
     figures = []
     for variant, words in (("recorded", "recorder"), ("history", "torch memory history, python stacks")):
