@@ -79,14 +79,11 @@ Bytes CachingAllocator::Merge(Block* block, Block* neighbour) {
   } else {
     neighbour->pool->unmapped.erase(neighbour);
   }
-  if (block->prev == neighbour) {
-    block->address = neighbour->address;
-    block->prev = neighbour->prev;
-    if (block->prev != nullptr) block->prev->next = block;
-  } else {
-    block->next = neighbour->next;
-    if (block->next != nullptr) block->next->prev = block;
-  }
+  const bool before = neighbour->next == block;
+  if (before) block->address = neighbour->address;
+  Block*& end = before ? block->prev : block->next;
+  end = before ? neighbour->prev : neighbour->next;
+  if (end != nullptr) (before ? end->next : end->prev) = block;
   const Bytes size = neighbour->size;
   block->size += size;
   blocks_.Delete(neighbour);

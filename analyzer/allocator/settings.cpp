@@ -72,7 +72,7 @@ std::optional<Bytes> Whole(const std::string& token) {
 // one.
 Complaint ReadDivisionList(const Value& value, bool open_interval_includes_last,
                            PowerOfTwoDivisions& divisions) {
-  const Complaint form = "powers of two as in [256:1,512:2,>:4]";
+  Complaint form = "powers of two as in [256:1,512:2,>:4]";
   std::size_t last = 0;
   bool first = true;
   for (std::size_t i = 0; i < value.tokens.size(); i += 4) {
@@ -247,7 +247,7 @@ std::variant<Settings, SettingsError> ParseSettings(std::string_view text, const
                                                     const Settings& before) {
   const Tokens tokens = Split(text);
   auto read = ReadEntries(tokens, rules);
-  if (auto* error = std::get_if<SettingsError>(&read)) return *std::move(error);
+  if (auto* error = std::get_if<SettingsError>(&read)) return *error;
   std::vector<Entry>& entries = std::get<std::vector<Entry>>(read);
   // The size of large segments is the least and the default of other options, wherever it stands in the text.
   Settings settings = before;

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -172,7 +173,7 @@ std::string Figures(const std::string& message) {
   static const std::regex processes(
       "(Process [0-9]+ has [0-9.]+ [A-Za-z]+ memory in use\\. )*"
       "Including non-PyTorch memory, this process has [0-9.]+ [A-Za-z]+ memory in use\\. ");
-  const std::string text = std::regex_replace(message, processes, "");
+  std::string text = std::regex_replace(message, processes, "");
   for (const char* last : {"is reserved by PyTorch but unallocated.", "reserved in total by PyTorch)"}) {
     const std::size_t end = text.find(last);
     if (end != std::string::npos) return text.substr(0, end + std::strlen(last));
@@ -427,7 +428,7 @@ class Comparison {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (argc != 6) Die("usage: allocator_compare VERSION TOTAL USED_ELSEWHERE SETTINGS_FILE FOLDER");
   unsigned major = 0;
   unsigned minor = 0;
@@ -441,4 +442,6 @@ int main(int argc, char** argv) {
                         std::move(settings), argv[5]);
   comparison.Run();
   return comparison.Report();
+} catch (const std::exception& error) {
+  Die(error.what());
 }
