@@ -60,18 +60,42 @@ export function bucketsByColumn(curve: Curve, axis: Axis, window: Window, column
 
 export interface Band {
   value: number; // a step's number or a phase's index
-  from: number; // index of a bucket
-  to: number; // one past the last
+  from: number; // on the axis
+  to: number;
 }
 
-// Neighbouring buckets of one step, or of one phase.
-export function bandsOf(curve: Curve, of: 'step' | 'phase'): Band[] {
+// Stretches of one step, or of one phase, in a window divided into `cells`: each cell has the value that fills
+// most of it, so that a program that goes to and fro faster than pixels is drawn as what it mostly does.
+export function bandsOf(
+  curve: Curve,
+  of: 'step' | 'phase',
+  axis: Axis,
+  window: Window,
+  cells: number,
+): Band[] {
+  const at = positions(curve, axis);
   const values = curve[of];
+  const cell = (window.to - window.from) / cells;
   const bands: Band[] = [];
-  for (let bucket = 0; bucket < curve.length; ++bucket) {
+  let bucket = Math.max(0, upperBound(at, window.from) - 1);
+  for (let i = 0; i < cells && bucket < curve.length; ++i) {
+    const from = window.from + i * cell;
+    const to = from + cell;
+    const filled = new Map<number, number>();
+    for (;;) {
+      const end = bucket + 1 < curve.length ? at[bucket + 1] : Number.POSITIVE_INFINITY;
+      const part = Math.min(end, to) - Math.max(at[bucket], from);
+      if (part > 0) filled.set(values[bucket], (filled.get(values[bucket]) ?? 0) + part);
+      if (end >= to) break;
+      ++bucket;
+    }
+    let best: number | undefined;
+    for (const [value, part] of filled)
+      if (best === undefined || part > (filled.get(best) ?? 0)) best = value;
+    if (best === undefined) continue;
     const last = bands[bands.length - 1];
-    if (last !== undefined && last.value === values[bucket]) last.to = bucket + 1;
-    else bands.push({ value: values[bucket], from: bucket, to: bucket + 1 });
+    if (last !== undefined && last.value === best && Math.abs(last.to - from) < cell / 2) last.to = to;
+    else bands.push({ value: best, from, to });
   }
   return bands;
 }

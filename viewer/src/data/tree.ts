@@ -1,7 +1,15 @@
 // A call tree of bytes as a table in depth-first order: a subtree is a slice, and nothing recurses.
-import { type BlockIndex, type Bytes, blockName, type Profile, type StackIndex } from './profile.ts';
+import {
+  type BlockIndex,
+  type Bytes,
+  blockName,
+  type Profile,
+  type StackIndex,
+  type StringIndex,
+} from './profile.ts';
 
 export type Grouping = 'stack' | 'module' | 'class';
+export type Frames = 'program' | 'all';
 export type NodeIndex = number; // 0: the root
 
 export interface Tree {
@@ -22,6 +30,7 @@ export interface Tree {
 interface Step {
   label: string;
   detail: string;
+  plumbing?: boolean;
 }
 
 // A path from the root to a group of equal blocks.
@@ -56,19 +65,41 @@ function framesOf(profile: Profile, stack: StackIndex): Step[] {
   for (let at = stack; at !== 0; at = stacks.parent[at]) {
     const frame = stacks.frame[at];
     if (frame === 0) continue;
-    steps.push({ label: strings[frames.function[frame]], detail: strings[frames.place[frame]] });
+    steps.push({
+      label: strings[frames.function[frame]],
+      detail: strings[frames.place[frame]],
+      plumbing: isPlumbing(strings[frames.function[frame]], frames.place[frame], strings[frames.file[frame]]),
+    });
   }
   return steps.reverse();
 }
 
+// Native frames, and what torch and its users wrap around every call: true of any program, so it says nothing of
+// this one. A wrapper in the program's own files stays.
+function isPlumbing(name: string, place: StringIndex, file: string): boolean {
+  if (place === 0) return true;
+  if (!file.includes('-packages/')) return false;
+  return /(^|\.)_(wrapped_)?call_impl$|<locals>\.(.*\.)?(_?wrap|inner|decorate_context|_use_grad)|^_use_grad|\.profile_hook_step/.test(
+    name,
+  );
+}
+
 // Outermost frame first.
-export function stackOf(profile: Profile, block: BlockIndex): Step[] {
+export function stackOf(profile: Profile, block: BlockIndex, which: Frames): Step[] {
   const { blocks, strings } = profile;
-  const own = framesOf(profile, blocks.stack[block]);
+  let steps = framesOf(profile, blocks.stack[block]);
   const operator = strings[blocks.operator[block]];
-  if (operator === '') return own;
-  const forward = framesOf(profile, blocks.forward_stack[block]);
-  return [...forward, { label: operator, detail: 'autograd node of this forward' }, ...own];
+  if (operator !== '') {
+    const forward = framesOf(profile, blocks.forward_stack[block]);
+    steps = [
+      ...forward,
+      { label: operator, detail: 'autograd node of this forward', plumbing: false },
+      ...steps,
+    ];
+  }
+  if (which === 'all') return steps;
+  const program = steps.filter((step) => !step.plumbing);
+  return program.length > 0 ? program : steps;
 }
 
 // The module that a block belongs to: the owner of the parameter it is named after, else where it was allocated.
@@ -83,21 +114,21 @@ function modulePath(profile: Profile, block: BlockIndex): Step[] {
   const { blocks, strings, phases } = profile;
   const path = modulePathOf(profile, block);
   if (path === undefined) {
-    const place = stackOf(profile, block).at(-1);
+    const place = stackOf(profile, block, 'program').at(-1);
     const steps = [
       { label: 'outside of modules', detail: '' },
       { label: phases[blocks.phase[block]], detail: 'phase' },
     ];
     return place ? [...steps, place] : steps;
   }
-  const steps = [{ label: 'model', detail: 'the root module' }];
+  const steps = [{ label: 'model', detail: '' }];
   if (path !== '') steps.push(...path.split('.').map((label) => ({ label, detail: '' })));
   const last = steps[steps.length - 1];
   if (strings[blocks.module[block]] === path) last.detail = strings[blocks.module_class[block]];
   return steps;
 }
 
-function pathOf(profile: Profile, by: Grouping, block: BlockIndex): Step[] {
+function pathOf(profile: Profile, by: Grouping, frames: Frames, block: BlockIndex): Step[] {
   const { blocks, classes } = profile;
   const memoryClass = {
     label: classes[blocks.class[block]].words,
@@ -106,7 +137,7 @@ function pathOf(profile: Profile, by: Grouping, block: BlockIndex): Step[] {
   const leaf = { label: blockName(profile, block), detail: '' };
   switch (by) {
     case 'stack':
-      return [...stackOf(profile, block), leaf];
+      return [...stackOf(profile, block, frames), leaf];
     case 'module':
       return [...modulePath(profile, block), memoryClass, leaf];
     case 'class':
@@ -114,7 +145,7 @@ function pathOf(profile: Profile, by: Grouping, block: BlockIndex): Step[] {
   }
 }
 
-function groupsOf(profile: Profile, rows: Uint32Array, by: Grouping): Group[] {
+function groupsOf(profile: Profile, rows: Uint32Array, by: Grouping, frames: Frames): Group[] {
   const groups = new Map<string, Group>();
   for (const block of rows) {
     const key = groupKey(profile, by, block);
@@ -122,7 +153,7 @@ function groupsOf(profile: Profile, rows: Uint32Array, by: Grouping): Group[] {
     if (group === undefined) {
       const bytes = profile.blocks.bytes[block];
       groups.set(key, {
-        path: pathOf(profile, by, block),
+        path: pathOf(profile, by, frames, block),
         block,
         blocks: 1,
         bytes,
@@ -148,7 +179,13 @@ interface Draft {
 }
 
 // `rows`: largest first. Children stand largest first, so the eye meets what matters on the left.
-export function buildTree(profile: Profile, rows: Uint32Array, by: Grouping, inverted: boolean): Tree {
+export function buildTree(
+  profile: Profile,
+  rows: Uint32Array,
+  by: Grouping,
+  inverted: boolean,
+  frames: Frames = 'all',
+): Tree {
   const classes = profile.classes.length;
   const drafts: Draft[] = [];
   const add = (step: Step, parent: number, depth: number, largest: BlockIndex): number => {
@@ -165,18 +202,20 @@ export function buildTree(profile: Profile, rows: Uint32Array, by: Grouping, inv
     return drafts.length - 1;
   };
   add({ label: 'all', detail: '' }, -1, 0, rows[0] ?? 0);
-  for (const group of groupsOf(profile, rows, by)) {
+  for (const group of groupsOf(profile, rows, by, frames)) {
     const path = inverted ? group.path.reverse() : group.path;
     let at = 0;
     let depth = 0;
     for (let i = -1; i < path.length; ++i) {
       if (i >= 0) {
-        const key = `${path[i].label}\n${path[i].detail}`;
+        // A module is one box whatever its class is known to be; a function at two lines is two.
+        const key = by === 'stack' ? `${path[i].label}\n${path[i].detail}` : path[i].label;
         let child = drafts[at].children.get(key);
         if (child === undefined) {
           child = add(path[i], at, depth + 1, group.block);
           drafts[at].children.set(key, child);
         }
+        if (drafts[child].step.detail === '') drafts[child].step = path[i];
         at = child;
         ++depth;
       }

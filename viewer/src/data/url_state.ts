@@ -4,7 +4,7 @@
 import type { Axis } from './curve.ts';
 import type { Mode } from './live.ts';
 import type { Tick } from './profile.ts';
-import type { Grouping } from './tree.ts';
+import type { Frames, Grouping } from './tree.ts';
 
 export type View = 'flame' | 'blocks' | 'modules' | 'map';
 export type Theme = 'system' | 'light' | 'dark';
@@ -16,6 +16,7 @@ export interface State {
   from: Tick; // of the range; used unless mode is `alive`
   view: View;
   by: Grouping;
+  frames: Frames;
   inverted: boolean;
   flipped: boolean; // flames grow upwards
   zoom: string[]; // path in the flame graph
@@ -35,6 +36,7 @@ export const kDefaults: State = {
   from: -1,
   view: 'flame',
   by: 'stack',
+  frames: 'program',
   inverted: false,
   flipped: false,
   zoom: [],
@@ -55,6 +57,7 @@ const kKeys: [keyof State, string][] = [
   ['from', 'f'],
   ['view', 'view'],
   ['by', 'by'],
+  ['frames', 'fr'],
   ['inverted', 'inv'],
   ['flipped', 'up'],
   ['zoom', 'z'],
@@ -71,6 +74,7 @@ const kChoices: Partial<Record<keyof State, readonly string[]>> = {
   view: ['flame', 'blocks', 'modules', 'map'],
   by: ['stack', 'module', 'class'],
   axis: ['events', 'time'],
+  frames: ['program', 'all'],
   theme: ['system', 'light', 'dark'],
 };
 

@@ -1,10 +1,11 @@
 // The flame graph: which boxes there are at a size and zoom, and drawing them. What is drawn is bounded by pixels,
 // not by nodes: a subtree narrower than a box can be is skipped, and such neighbours are merged into one box.
 
+import { size } from '../data/format.ts';
 import type { MemoryClass } from '../data/profile.ts';
 import type { Matches } from '../data/search.ts';
 import type { NodeIndex, Tree } from '../data/tree.ts';
-import { type Context, fit } from './text.ts';
+import { type Context, fitText, textWidth } from './text.ts';
 import { classColor, kFont, type Theme, textOn } from './theme.ts';
 
 export const kRowHeight = 20;
@@ -148,10 +149,21 @@ function drawBox(context: Context, scene: FlameScene, box: Box): void {
     context.fillRect(left, top, right - left, tall);
     context.globalAlpha = 1;
   }
-  const text = fit(context, scene.label(box.node), right - left - 8);
+  const room = right - left - 8;
+  const name = scene.label(box.node);
+  const text = fitText(context, name, room);
   if (text === '') return;
-  context.fillStyle = dimmed ? theme.faint : above || main === '' ? theme.text : textOn(main);
-  context.fillText(text, left + 4, top + tall / 2 + 0.5);
+  const color = dimmed ? theme.faint : above || main === '' ? theme.text : textOn(main);
+  context.fillStyle = color;
+  const middle = top + tall / 2 + (main === '' && !dimmed ? -1.5 : 0.5);
+  context.fillText(text, left + 4, middle);
+  const bytes = size(box.bytes);
+  if (box.node === 0 || textWidth(context, text) + textWidth(context, bytes) + 14 > room) return;
+  context.globalAlpha = 0.75;
+  context.textAlign = 'right';
+  context.fillText(bytes, right - 5, middle);
+  context.textAlign = 'left';
+  context.globalAlpha = 1;
 }
 
 // The mix of classes: one colour for most boxes; where several classes are inside, a strip along the bottom shows
@@ -184,7 +196,7 @@ function fillClasses(
     const next = left + Math.round(((right - left) * sum) / whole);
     if (next <= x) continue;
     context.fillStyle = classColor(theme, classes[i].key);
-    context.fillRect(x, top + tall - 5, next - x, 5);
+    context.fillRect(x, top + tall - 4, next - x, 4);
     x = next;
   }
   return '';

@@ -3,7 +3,7 @@
 import { size } from '../data/format.ts';
 import type { MemoryClass, Profile } from '../data/profile.ts';
 import type { Piece, SegmentMap } from '../data/segments.ts';
-import { type Context, fit } from './text.ts';
+import { type Context, fitText } from './text.ts';
 import { classColor, kSmallFont, type Theme, textOn } from './theme.ts';
 
 export const kMapRow = 18;
@@ -61,7 +61,7 @@ export function drawMap(context: Context, scene: MapScene): void {
     context.textAlign = 'left';
     context.fillStyle = theme.faint;
     const fill = map.caching ? `${((100 * map.live) / map.bytes).toFixed(0)} % live` : map.caller;
-    context.fillText(fit(context, fill, 70), 4, top + tall / 2);
+    context.fillText(fitText(context, fill, 70), 4, top + tall / 2);
     const width = Math.max(1, map.bytes * perByte);
     context.fillStyle = map.caching ? theme.grid : classColor(theme, 'unknown');
     context.fillRect(left, top, width, tall);
@@ -105,7 +105,7 @@ function drawPiece(
     context.lineWidth = 2;
     context.strokeRect(x + 1, top + 1, Math.max(1, width - 2), tall - 2);
   }
-  const text = width > 30 ? fit(context, scene.name(piece.block), width - 6) : '';
+  const text = width > 30 ? fitText(context, scene.name(piece.block), width - 6) : '';
   if (text === '') return;
   context.fillStyle = scene.hidden.has(band) ? scene.theme.faint : textOn(color);
   context.fillText(text, x + 3, top + tall / 2 + 0.5);

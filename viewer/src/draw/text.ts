@@ -35,15 +35,17 @@ export function textWidth(context: Context, text: string): number {
 }
 
 // The text, or its beginning and end around "…", or nothing when not even three characters fit.
-export function fit(context: Context, text: string, width: number): string {
+export function fitText(context: Context, text: string, width: number): string {
   if (text === '' || width < 16) return '';
-  if (text.length * 3 < width || textWidth(context, text) <= width) {
-    if (textWidth(context, text) <= width) return text;
-  }
+  if (textWidth(context, text) <= width) return text;
+  // The end of a dotted path says most, the beginning of a sentence does.
+  const head = text.includes(' ') ? 0.65 : 0.3;
   let low = 0;
   let high = text.length;
-  const cut = (kept: number) =>
-    `${text.slice(0, Math.ceil(kept * 0.65))}…${text.slice(text.length - Math.floor(kept * 0.35))}`;
+  const cut = (kept: number) => {
+    const first = Math.round(kept * head);
+    return `${text.slice(0, first)}…${text.slice(text.length - (kept - first))}`;
+  };
   while (low < high) {
     const middle = (low + high + 1) >> 1;
     if (textWidth(context, cut(middle)) <= width) low = middle;

@@ -1,8 +1,8 @@
 // The timeline: memory stacked by class over the events or the time of a run.
-import { type Axis, bandsOf, bucketsByColumn, positions, type Window } from '../data/curve.ts';
+import { type Axis, bandsOf, bucketsByColumn, type Window } from '../data/curve.ts';
 import { size } from '../data/format.ts';
 import type { Curve, Mark, Profile, Tick } from '../data/profile.ts';
-import { type Context, fit, textWidth } from './text.ts';
+import { type Context, fitText, textWidth } from './text.ts';
 import { classColor, kBoldFont, kSmallFont, kStackOrder, type Theme, textOn } from './theme.ts';
 
 export const kMargin = { left: 66, right: 14, top: 44, bottom: 22 };
@@ -259,19 +259,21 @@ function drawLine(
 
 function drawLineNames(context: Context, scene: TimelineScene, scale: Scale, buckets: Int32Array): void {
   const { curve, theme } = scene;
-  const last = buckets[buckets.length - 1];
+  // At the right end, unless a mark with its own name stands there.
+  const crowded = scene.profile.marks.some((mark) => {
+    const x = xOf(scene, scale, axisValue(scene, mark.tick));
+    return mark.device === scene.device && x > scale.right - 170 && x <= scale.right + 1;
+  });
+  const right = crowded ? scale.right - 190 : scale.right - 4;
+  const last = buckets[Math.max(0, Math.min(buckets.length - 1, Math.round(right - scale.left) - 1))];
   if (last < 0) return;
   context.textAlign = 'right';
-  const named: number[] = [];
   for (const [words, bytes, color] of [
     ['device used', curve.used[last], theme.text],
     ['reserved', curve.reserved[last], theme.faint],
   ] as const) {
     if (bytes <= 0) continue;
-    let y = yOf(scale, bytes) - 8;
-    for (const other of named) if (Math.abs(other - y) < 13) y = other + 13 + 10;
-    named.push(y);
-    halo(context, scene.theme, words, scale.right - 4, y, color);
+    halo(context, theme, words, right, yOf(scale, bytes) + (words === 'reserved' ? 9 : -9), color);
   }
   context.textAlign = 'left';
 }
@@ -315,17 +317,16 @@ function drawBands(context: Context, scene: TimelineScene, scale: Scale): void {
     context.textAlign = 'right';
     context.fillText(name, scale.left - 6, top + 8);
     context.textAlign = 'left';
-    const at = positions(curve, scene.axis);
-    for (const band of bandsOf(curve, of)) {
-      const end = band.to < curve.length ? at[band.to] : scene.window.to;
-      const left = Math.max(scale.left, xOf(scene, scale, at[band.from]));
-      const right = Math.min(scale.right, xOf(scene, scale, end));
+    const cells = Math.max(1, Math.floor((scale.right - scale.left) / (of === 'step' ? 2 : 4)));
+    for (const band of bandsOf(curve, of, scene.axis, scene.window, cells)) {
+      const left = Math.max(scale.left, xOf(scene, scale, band.from));
+      const right = Math.min(scale.right, xOf(scene, scale, band.to));
       if (right <= left || right - left < 0.4) continue;
       const words = of === 'step' ? `${band.value}` : profile.phases[band.value];
       context.fillStyle =
         of === 'step' ? (band.value % 2 === 0 ? theme.grid : theme.line) : phaseColor(theme, words);
       context.fillRect(left, top, Math.max(0.5, right - left - 0.5), 16);
-      const text = fit(
+      const text = fitText(
         context,
         of === 'step' && right - left > 60 ? `step ${words}` : words,
         right - left - 4,

@@ -70,14 +70,14 @@ export function BlockFacts({
 }
 
 export function stackText(model: Model, block: BlockIndex): string {
-  return stackOf(model.profile, block)
+  return stackOf(model.profile, block, model.state.frames)
     .reverse()
     .map((step) => `${step.label}  ${step.detail}`)
     .join('\n');
 }
 
 export function Stack({ model, block }: { model: Model; block: BlockIndex }) {
-  const steps = stackOf(model.profile, block).reverse();
+  const steps = stackOf(model.profile, block, model.state.frames).reverse();
   if (steps.length === 0) return <p class="faint">No stack was recorded.</p>;
   return (
     <ol class="stack">

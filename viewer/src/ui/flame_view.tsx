@@ -21,17 +21,15 @@ export function FlameView({ model }: { model: Model }) {
   const [hover, setHover] = useState<{ box: Box; x: number; y: number } | undefined>();
   const [focused, setFocused] = useState(-1);
   const tree = useMemo(
-    () => buildTree(profile, rows, state.by, state.inverted),
-    [profile, rows, state.by, state.inverted],
+    () => buildTree(profile, rows, state.by, state.inverted, state.frames),
+    [profile, rows, state.by, state.inverted, state.frames],
   );
   const zoom = useMemo(() => findPath(tree, state.zoom), [tree, state.zoom.join('\n')]);
   const boxes = useMemo(() => layout(tree, zoom, width), [tree, zoom, width]);
   const matches = useMemo(() => searchTree(tree, state.search), [tree, state.search]);
   const height = Math.max(heightOf(boxes), 8 * kRowHeight);
   const label = (node: NodeIndex) =>
-    node === 0
-      ? `${size(tree.bytes[0])} in ${grouped(tree.blocks[0])} blocks`
-      : `${tree.label[node]}  ${size(tree.bytes[node])}`;
+    node === 0 ? `${size(tree.bytes[0])} in ${grouped(tree.blocks[0])} blocks` : tree.label[node];
   const canvas = useDrawing(width, height, (context) =>
     drawFlame(context, {
       tree,
@@ -104,6 +102,16 @@ export function FlameView({ model }: { model: Model }) {
         >
           upwards
         </button>
+        {state.by === 'stack' && (
+          <button
+            type="button"
+            aria-pressed={state.frames === 'all'}
+            title="Native frames, and what torch wraps around every call"
+            onClick={() => update({ frames: state.frames === 'all' ? 'program' : 'all', zoom: [] })}
+          >
+            all frames
+          </button>
+        )}
         <Breadcrumbs model={model} />
         <span class="grow" />
         {matches !== undefined && (

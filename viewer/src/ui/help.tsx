@@ -1,3 +1,5 @@
+import { useEffect, useRef } from 'preact/hooks';
+
 const kKeys: [string, string][] = [
   ['1 2 3 4', 'flame graph, blocks, modules, segments'],
   ['← →', 'the event before or after; with Shift a hundred'],
@@ -17,19 +19,20 @@ const kKeys: [string, string][] = [
 ];
 
 export function Help({ close }: { close: () => void }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => ref.current?.showModal(), []);
   return (
-    <div class="overlay" onClick={close}>
-      <div
-        class="dialog"
-        role="dialog"
-        aria-modal="true"
-        aria-label="Keys"
-        onClick={(event) => event.stopPropagation()}
-      >
+    <dialog
+      ref={ref}
+      aria-label="Keys"
+      onClose={close}
+      onClick={(event) => event.target === ref.current && close()}
+    >
+      <div class="dialog">
         <div class="bar">
           <h2>Keys</h2>
           <span class="grow" />
-          <button type="button" onClick={close} autoFocus>
+          <button type="button" onClick={close}>
             close
           </button>
         </div>
@@ -47,6 +50,6 @@ export function Help({ close }: { close: () => void }) {
           driver; “device used” is everything on the device.
         </p>
       </div>
-    </div>
+    </dialog>
   );
 }

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { share, size } from '../data/format.ts';
 import { kModuleColumns, moduleRows } from '../data/modules.ts';
+import type { Profile } from '../data/profile.ts';
 import { matchesText, wordsOf } from '../data/search.ts';
 import { classColor } from '../draw/theme.ts';
 import type { Model } from './model.ts';
@@ -14,9 +15,22 @@ const kWords: Record<string, string> = {
   other: 'other',
 };
 
+// Down to where the memory divides.
+function openedAtFirst(profile: Profile, rows: Uint32Array): Set<string> {
+  const open = new Set(['']);
+  for (let level = 0; level < 4; ++level) {
+    const found = moduleRows(profile, rows, open);
+    const whole = found[0]?.total ?? 0;
+    const large = found.find((row) => row.children > 0 && !open.has(row.path) && row.total > 0.4 * whole);
+    if (large === undefined) break;
+    open.add(large.path);
+  }
+  return open;
+}
+
 export function ModulesView({ model }: { model: Model }) {
   const { profile, rows, theme, state } = model;
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set(['']));
+  const [open, setOpen] = useState<ReadonlySet<string>>(() => openedAtFirst(profile, rows));
   const found = useMemo(() => moduleRows(profile, rows, open), [profile, rows, open]);
   const words = wordsOf(state.search);
   const whole = model.totals.tensorBytes;
