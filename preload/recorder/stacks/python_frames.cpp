@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -131,11 +132,6 @@ bool CopyString(const PythonLayout& layout, const void* text, char* out, size_t 
   return true;
 }
 
-uint64_t Mix(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-  return hash ^ (hash >> 29);
-}
-
 template <typename Function>
 bool Find(Function* function, const char* symbol) {
   *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, symbol));
@@ -221,13 +217,14 @@ int CapturePythonFrames(PythonFrame* frames, int capacity, bool* truncated) noex
   return Walk(g_interpreter, frames, capacity, truncated, /*hide=*/true);
 }
 
+// Once a frame of every event: one multiplication. The caller mixes it into a stronger key.
 uint64_t CodeFingerprint(const void* code) noexcept {
   if (g_interpreter.layout == nullptr) return 0;
   const PythonLayout& layout = *g_interpreter.layout;
-  uint64_t hash = Mix(0, reinterpret_cast<uintptr_t>(ReadPointer(code, layout.code_filename)));
-  hash = Mix(hash, reinterpret_cast<uintptr_t>(ReadPointer(code, layout.code_name)));
-  hash = Mix(hash, reinterpret_cast<uintptr_t>(ReadPointer(code, layout.code_line_table)));
-  return Mix(hash, Read<uint32_t>(code, layout.code_first_line));
+  const uint64_t name = std::rotl(Read<uint64_t>(code, layout.code_name), 21);
+  const uint64_t lines = std::rotl(Read<uint64_t>(code, layout.code_line_table), 42);
+  const uint64_t texts = Read<uint64_t>(code, layout.code_filename) ^ name ^ lines;
+  return (texts ^ Read<uint32_t>(code, layout.code_first_line)) * 0x9e3779b97f4a7c15;
 }
 
 bool DescribeCode(const void* code, CodeText* text) noexcept {
