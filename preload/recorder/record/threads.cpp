@@ -101,10 +101,11 @@ uint32_t Threads::ThreadId(bool* is_new) noexcept {
 
 bool Threads::SealAll(const Lane* own) noexcept {
   if (!has_barrier_ || Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) return false;
-  const auto seal = [own](Lane& lane) {
+  int waited_ms = 0;
+  const auto seal = [own, &waited_ms](Lane& lane) {
     constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 1'000'000};
-    for (int waited_ms = 0; &lane != own && lane.busy.load(std::memory_order_acquire) != 0; ++waited_ms) {
-      if (waited_ms == 1000) return false;
+    for (; &lane != own && lane.busy.load(std::memory_order_acquire) != 0; ++waited_ms) {
+      if (waited_ms >= 1000) return false;
       nanosleep(&kPause, nullptr);
     }
     return !lane.chunk.IsOpen() || lane.chunk.Seal() == trace::FileStatus::kOk;
