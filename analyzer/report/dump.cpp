@@ -171,8 +171,7 @@ trace::Result<trace::LoadStatistics> DumpTrace(const std::string& path,
     base_time_ns = std::min(base_time_ns, chunk.fields.base_time_ns);
   }
   trace::EventStream stream(file, trace::EventStream::Counting::kCount);
-  trace::Event event;
-  while (stream.Next(&event)) line(DumpLine(*tables, event, base_time_ns));
+  while (const trace::Event* event = stream.Next()) line(DumpLine(*tables, *event, base_time_ns));
   return trace::LoadStatistics(file->statistics());
 }
 

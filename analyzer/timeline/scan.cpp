@@ -42,8 +42,7 @@ class Scanner {
 
   Scan Run() {
     trace::EventStream stream(file_, trace::EventStream::Counting::kCount);
-    Event event;
-    while (stream.Next(&event)) Add(event);
+    while (const trace::Event* event = stream.Next()) Add(*event);
     scan_.completed_steps = replay_.completed_steps();
     for (auto& [index, device] : replay_.devices()) {
       DeviceScan& result = scan_.devices[index];

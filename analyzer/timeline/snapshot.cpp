@@ -170,8 +170,7 @@ std::vector<Snapshot> TakeSnapshots(const std::shared_ptr<trace::TraceFile>& fil
                                     const std::vector<SnapshotRequest>& requests) {
   Collector collector(tables, stacks, requests);
   trace::EventStream stream(file);
-  Event event;
-  while (stream.Next(&event)) collector.Add(event);
+  while (const trace::Event* event = stream.Next()) collector.Add(*event);
   return collector.Finish();
 }
 

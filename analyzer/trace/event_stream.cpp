@@ -91,14 +91,14 @@ void EventStream::CountSequence(const Event& event) {
   last_sequence_ = std::max(last_sequence_, event.sequence);
 }
 
-bool EventStream::Next(Event* event) {
+const Event* EventStream::Next() {
   for (;;) {
     if (current_ != nullptr && !Advance(current_.get())) current_.reset();
     OpenDueChunks();
-    if (current_ == nullptr) return false;
-    *event = current_->head;
-    if (counting_) CountSequence(*event);
-    if (event->kind != PacketKind::kNone) return true;
+    if (current_ == nullptr) return nullptr;
+    const Event& head = current_->head;
+    if (counting_) CountSequence(head);
+    if (head.kind != PacketKind::kNone) return &head;
   }
 }
 

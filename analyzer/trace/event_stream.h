@@ -16,9 +16,15 @@ class EventStream {
 
   explicit EventStream(std::shared_ptr<TraceFile> file, Counting counting = Counting::kSilent);
 
-  // The next event; false at the end. Table packets (String, Code, Frame, Stack, Binary) come too: at the
-  // place of the packet before them. `event->body` is valid until the next call.
-  [[nodiscard]] bool Next(Event* event);
+  // The next event, valid until the next call; nullptr at the end. Table packets (String, Code, Frame, Stack,
+  // Binary) come too: at the place of the packet before them.
+  [[nodiscard]] const Event* Next();
+  // The same, copied; false at the end. The copy's `body` is valid until the next call.
+  [[nodiscard]] bool Next(Event* event) {
+    const Event* next = Next();
+    if (next != nullptr) *event = *next;
+    return next != nullptr;
+  }
 
  private:
   // A chunk being read. Holds the decoded head, so that heads can be compared.

@@ -17,7 +17,7 @@ class EventStreamTest : public testing::FileTest {
     file_ = file.value();
     EventStream stream(file_, EventStream::Counting::kCount);
     std::vector<Event> events;
-    for (Event event; stream.Next(&event);) events.push_back(event);
+    while (const Event* event = stream.Next()) events.push_back(*event);
     return events;
   }
   std::shared_ptr<TraceFile> file_;
