@@ -19,9 +19,11 @@ Ended RunProgram(const std::vector<std::string>& command, const Environment& env
     settings.push_back(assignment + entry.second);
   }
   std::vector<char*> envp;
+  envp.reserve(settings.size() + 1);
   for (std::string& setting : settings) envp.push_back(setting.data());
   envp.push_back(nullptr);
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
 
