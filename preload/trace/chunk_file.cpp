@@ -37,7 +37,8 @@ FileStatus ChunkFile::Failed(int error) noexcept {
 
 FileStatus ChunkFile::Create(const char* path, const Settings& settings) noexcept {
   const std::lock_guard lock(mutex_);
-  if (std::strlen(path) >= kMaxPathBytes) return Failed(ENAMETOOLONG);
+  const size_t path_bytes = std::strlen(path) + 1;
+  if (path_bytes > kMaxPathBytes) return Failed(ENAMETOOLONG);
   int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) return Failed(errno);
   const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, kLowestDescriptor);
@@ -51,7 +52,7 @@ FileStatus ChunkFile::Create(const char* path, const Settings& settings) noexcep
     close(descriptor);
     return Failed(error);
   }
-  std::strcpy(path_, path);
+  std::memcpy(path_, path, path_bytes);
   settings_ = settings;
   descriptor_ = descriptor;
   device_ = status.st_dev;

@@ -57,8 +57,8 @@ class Stacks {
   }
 
  private:
-  int depth_;
   alignas(64) std::array<std::array<uint64_t, 24>, 256> codes_{};  // the size of a code object
+  int depth_;
   std::vector<stacks::PythonFrame> frames_;
 };
 
@@ -73,10 +73,9 @@ record::BlockEvent BlockOf(uint64_t n) {
 }
 
 void BM_BlockAllocated(benchmark::State& state) {
-  static const Stacks stacks(30);
   const Stacks own(static_cast<int>(state.range(0)));
   uint64_t n = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     record::BlockAllocated(BlockOf(n), own.At(n));
     ++n;
   }
@@ -86,14 +85,14 @@ BENCHMARK(BM_BlockAllocated)->Arg(0)->Arg(10)->Arg(30)->Arg(100);
 
 void BM_BlockFreedWithoutStack(benchmark::State& state) {
   uint64_t n = 0;
-  for (auto _ : state) record::BlockFreed(BlockOf(n++), {});
+  for ([[maybe_unused]] auto _ : state) record::BlockFreed(BlockOf(n++), {});
 }
 BENCHMARK(BM_BlockFreedWithoutStack);
 
 void BM_BlockAllocatedByThreads(benchmark::State& state) {
   static const Stacks stacks(30);
   uint64_t n = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     record::BlockAllocated(BlockOf(n), stacks.At(n));
     ++n;
   }
@@ -105,7 +104,7 @@ void BM_NewStack(benchmark::State& state) {
   std::array<stacks::PythonFrame, 30> frames;
   frames.fill({code.data(), 0, nullptr});
   int32_t n = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     frames[0].byte_offset = ++n;
     record::BlockAllocated(BlockOf(0), {.python = frames.data(), .python_count = 30});
   }
@@ -114,7 +113,7 @@ BENCHMARK(BM_NewStack)->Iterations(20000);
 
 void BM_Labelled(benchmark::State& state) {
   constexpr int64_t kShape[] = {768, 3072};
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     record::Labelled({.kind = record::LabelKind::kGradient,
                       .address = 0x7f0000000000,
                       .bytes = 9437184,
@@ -141,7 +140,7 @@ void BM_EncodeBlockAllocate(benchmark::State& state) {
       .reserved_total = 0};
   std::byte buffer[trace::kEventBufferBytes];
   size_t bytes = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const auto encoded = trace::EncodePacket({1, 4321}, packet, buffer);
     benchmark::DoNotOptimize(encoded.data());
     bytes = encoded.size();
@@ -152,7 +151,8 @@ BENCHMARK(BM_EncodeBlockAllocate);
 
 void BM_Crc32cOfAChunk(benchmark::State& state) {
   const std::vector<char> chunk(trace::kDefaultChunkBytes, 'x');
-  for (auto _ : state) benchmark::DoNotOptimize(trace::Crc32c(0, chunk.data(), chunk.size()));
+  for ([[maybe_unused]] auto _ : state)
+    benchmark::DoNotOptimize(trace::Crc32c(0, chunk.data(), chunk.size()));
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * chunk.size()));
 }
 BENCHMARK(BM_Crc32cOfAChunk);

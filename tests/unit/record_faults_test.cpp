@@ -21,7 +21,6 @@
 namespace vramtrace::tests {
 namespace {
 
-using record::CapturedStack;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -275,6 +274,7 @@ TEST(RecordThreads, MoreThreadsThanLanesLoseNothing) {
   const auto result = scenario.Run([] {
     std::atomic<int> ready{0};
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&ready] {
         RecordBlocks(1);

@@ -74,6 +74,22 @@ TEST(RecordLifecycle, AProcessThatLeavesByUnderscoreExitLosesNothing) {
   EXPECT_THAT(trace.Of(Packet::kTrailer), IsEmpty());
 }
 
+// For programs that are stopped from inside, by os._exit.
+TEST(RecordLifecycle, ATraceCanBeEndedBeforeTheProcess) {
+  Scenario scenario;
+  const auto result = scenario.Run([] {
+    RecordBlocks(10);
+    record::EndRecording();
+    record::EndRecording();
+    EXPECT_FALSE(record::Recording());
+    RecordBlocks(10);
+  });
+  const ReadTrace trace = ReadOnlyTrace(result);
+  EXPECT_THAT(trace.Of(Packet::kBlockAllocate), SizeIs(10));
+  ASSERT_THAT(trace.Of(Packet::kTrailer), SizeIs(1));
+  for (const trace::ChunkFields& chunk : trace.chunks) EXPECT_TRUE(chunk.Sealed()) << chunk.index;
+}
+
 TEST(RecordLifecycle, EventsAfterTheEndAreIgnored) {
   Scenario scenario;
   const auto result = scenario.Run([] {
@@ -168,6 +184,7 @@ TEST_P(RecordKill, NothingThatAHookReturnedFromIsLost) {
       setenv("VRAMTRACE_WRITE", GetParam(), 1);
       setenv("VRAMTRACE_CHUNK_SIZE", "64KiB", 1);
       std::vector<std::thread> threads;
+      threads.reserve(kKillThreads);
       for (size_t thread = 0; thread < kKillThreads; ++thread) {
         threads.emplace_back([progress, thread] {
           for (uint64_t n = 0;; ++n) {
@@ -264,10 +281,10 @@ TEST(RecordFork, AChildThatUsesCudaFirstHasATraceOfItsOwn) {
   Scenario scenario;
   const auto result = scenario.Run([] {
     record::ModuleNamed(1, 0, "", "Net");
-    for (int i = 0; i < 2; ++i) {
+    for (uint64_t i = 0; i < 2; ++i) {
       const pid_t child = fork();
       if (child == 0) {
-        RecordBlocks(static_cast<uint64_t>(10 + i));
+        RecordBlocks(10 + i);
         std::exit(0);
       }
       int status = 0;
@@ -300,6 +317,7 @@ TEST(RecordFork, ForksWhileThreadsRecordDoNotHang) {
     RecordBlocks(1);
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
+    threads.reserve(2);
     for (int thread = 0; thread < 2; ++thread) {
       threads.emplace_back([&stop, thread] {
         for (int32_t n = 0; !stop; ++n) {

@@ -109,7 +109,8 @@ ReadTrace ReadOnlyTrace(const ScenarioResult& result) {
 
 FakeStack::FakeStack(int depth, int code) {
   for (int i = 0; i < depth; ++i) {
-    frames_.push_back({code_objects[static_cast<size_t>(code + i)].data(), 2 * (100 + i), nullptr});
+    frames_.push_back(
+        {code_objects[static_cast<size_t>(code) + static_cast<size_t>(i)].data(), 2 * (100 + i), nullptr});
   }
 }
 

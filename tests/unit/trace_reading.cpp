@@ -160,8 +160,10 @@ std::vector<std::string> CheckReferences(const ReadTrace& trace) {
         continue;
       const uint32_t id = body.GetReflection()->GetUInt32(body, field);
       if (id != 0 && !defined[table].contains(id)) {
-        wrong.push_back(body.GetDescriptor()->name() + "." + name + " refers to " + table + " " +
-                        std::to_string(id) + ", which is not defined");
+        std::ostringstream what;
+        what << body.GetDescriptor()->name() << "." << name << " refers to " << table << " " << id
+             << ", which is not defined";
+        wrong.push_back(what.str());
       }
     }
   }

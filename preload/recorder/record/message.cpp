@@ -22,7 +22,7 @@ void Say(const char* format, ...) noexcept {
   line[kPrefix + length] = '\n';
   // One write, so that lines of several processes do not mix. A closed stderr is nobody's fault.
   [[maybe_unused]] const ssize_t written =
-      write(STDERR_FILENO, line, static_cast<size_t>(kPrefix + length + 1));
+      write(STDERR_FILENO, line, size_t{kPrefix} + static_cast<size_t>(length) + 1);
   errno = saved_errno;
 }
 

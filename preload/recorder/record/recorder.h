@@ -140,8 +140,8 @@ void ProcessLearned(const ProcessFacts& facts) noexcept;
 // A row of the table of internals: on or off, and why.
 void FeatureSet(std::string_view name, bool on, std::string_view reason) noexcept;
 
-// Ends the trace in order: for a process that is about to leave without its exit handlers. Nothing is recorded
-// afterwards.
+// Ends the trace in order: for a process that is about to leave without its exit handlers. Nothing is
+// recorded afterwards.
 void EndRecording() noexcept;
 
 // Switches recording off for good: one line on stderr with the remedy, the program goes on.

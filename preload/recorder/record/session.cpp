@@ -214,8 +214,7 @@ void Session::StopWith(std::string_view what, std::string_view remedy) noexcept 
 void Session::End() noexcept {
   if (GetState() == State::kDetached) return;
   const bool was_open = Close();
-  if (ended_ || file.ChunkCount() == 0 || trace::MappingLost()) return;
-  ended_ = true;
+  if (file.ChunkCount() == 0 || trace::MappingLost() || ended_.exchange(true)) return;
   Threads& threads = GetThreads();
   if (was_open) threads.SealAll(nullptr);
   trace::LossPacket losses[3];

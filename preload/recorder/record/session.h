@@ -78,7 +78,7 @@ class Session {
   std::atomic<bool> tables_ready_{false};
   std::atomic<uint64_t> sequence_{0};
   uint64_t file_id_ = 0;
-  bool ended_ = false;
+  std::atomic<bool> ended_{false};
   ProcessSnapshot process_;
 };
 

@@ -60,8 +60,8 @@ class Threads {
   [[nodiscard]] Lane* TakeLane() noexcept;
 
   Lane lanes_[kMaxLanes];
-  std::atomic<size_t> lane_count_{0};
   Lane shared_;
+  std::atomic<size_t> lane_count_{0};
   std::mutex shared_mutex_;
   std::atomic<uint32_t> last_thread_id_{0};
   uint32_t exit_key_ = 0;
