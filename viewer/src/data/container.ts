@@ -17,9 +17,11 @@ interface ColumnPlace {
 const kMagic = 'VTVIEW01';
 const kSizes = { u8: 1, u32: 4, f64: 8 };
 
+function damaged(what: string): Error {
+  return new Error(`The page's data is damaged: ${what}. Write the page again: vramtrace view TRACE`);
+}
+
 export function openContainer(buffer: ArrayBuffer): Container {
-  const damaged = (what: string) =>
-    new Error(`The page's data is damaged: ${what}. Write the page again: vramtrace view TRACE`);
   if (buffer.byteLength < 16) throw damaged('it is too short');
   const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, 8));
   if (magic !== kMagic) throw damaged(`it begins with ${JSON.stringify(magic)}, not ${kMagic}`);
@@ -53,6 +55,14 @@ function view(buffer: ArrayBuffer, type: ColumnPlace['type'], offset: number, co
 
 // base64 of gzip, as the page holds it. Decoded in pieces: one string of the whole would be held three times.
 export async function decompress(base64: string): Promise<ArrayBuffer> {
+  try {
+    return await inflate(base64);
+  } catch {
+    throw damaged('it cannot be decompressed');
+  }
+}
+
+function inflate(base64: string): Promise<ArrayBuffer> {
   const kStep = 4 << 18; // a multiple of 4: each piece is base64 of its own
   const pieces = new ReadableStream<Uint8Array<ArrayBuffer>>({
     start(controller) {

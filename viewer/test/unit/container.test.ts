@@ -26,9 +26,10 @@ it('decodes long texts in pieces', async () => {
   expect(Buffer.from(back).equals(Buffer.from(random))).toBe(true);
 });
 
-it('says what is wrong with damaged data', () => {
+it('says what is wrong with damaged data', async () => {
   const open = (bytes: Buffer) => () => openContainer(new Uint8Array(bytes).buffer);
   const whole = container({ columns: [kColumn] }, kValues);
+  await expect(decompress('AAAA')).rejects.toThrow('cannot be decompressed');
   expect(open(Buffer.from('short'))).toThrow('too short');
   expect(open(Buffer.concat([Buffer.from('NOTATALL'), whole.subarray(8)]))).toThrow('NOTATALL');
   expect(open(whole.subarray(0, whole.length - 8))).toThrow('column x is cut');

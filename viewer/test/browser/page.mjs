@@ -1,0 +1,93 @@
+// Pages and browsers for the tests here.
+//
+//   VRAMTRACE         the command (build/release/bin/vramtrace)
+//   VRAMTRACE_TRACES  traces to look at, with ':' between them
+//   CHROMIUM          the browser (/usr/bin/chromium)
+//   SCREENSHOTS       where pictures go (test-output)
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { chromium } from 'playwright-core';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+export const command = process.env.VRAMTRACE ?? join(root, 'build/release/bin/vramtrace');
+export const traces = (process.env.VRAMTRACE_TRACES ?? '').split(':').filter((path) => path !== '');
+export const pictures = process.env.SCREENSHOTS ?? join(root, 'viewer/test-output');
+mkdirSync(pictures, { recursive: true });
+const folder = mkdtempSync(join(tmpdir(), 'vramtrace-viewer-'));
+
+export function writePage(trace, name = basename(trace)) {
+  const page = join(folder, `${name}.html`);
+  execFileSync(command, ['view', trace, '-o', page], { stdio: ['ignore', 'pipe', 'pipe'] });
+  return page;
+}
+
+export function analyze(trace) {
+  const text = execFileSync(command, ['analyze', '--format', 'json', trace], { maxBuffer: 1 << 30 });
+  return JSON.parse(text.toString('utf8'));
+}
+
+const kData = /(id="vramtrace-data">)([^<]*)(<)/;
+
+// The page's header changed by `change`, the rest as it is.
+export function withHeader(html, change) {
+  return html.replace(kData, (_all, before, base64, after) => {
+    const bytes = gunzipSync(Buffer.from(base64, 'base64'));
+    const length = Number(bytes.readBigUInt64LE(8));
+    const header = change(JSON.parse(bytes.subarray(16, 16 + length).toString('utf8')));
+    let text = Buffer.from(JSON.stringify(header));
+    text = Buffer.concat([text, Buffer.alloc((8 - (text.length % 8)) % 8, ' ')]);
+    const size = Buffer.alloc(8);
+    size.writeBigUInt64LE(BigInt(text.length));
+    const changed = Buffer.concat([bytes.subarray(0, 8), size, text, bytes.subarray(16 + length)]);
+    return before + gzipSync(changed).toString('base64') + after;
+  });
+}
+
+export const readPage = (page) => readFileSync(page, 'utf8');
+
+export async function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+// Opens `page` from file://. Everything that the page logs, throws, or asks the network for ends up in `trouble`.
+export async function open(browser, page, { hash = '', theme = 'light', width = 1440, height = 900 } = {}) {
+  const tab = await browser.newPage({ viewport: { width, height }, colorScheme: theme });
+  const trouble = [];
+  tab.on('console', (message) => trouble.push(`${message.type()}: ${message.text()}`));
+  tab.on('pageerror', (error) => trouble.push(String(error)));
+  tab.on('dialog', (dialog) => {
+    trouble.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  tab.on('request', (request) => {
+    if (!/^(file|blob|data):/.test(request.url())) trouble.push(`request: ${request.url()}`);
+  });
+  await tab.goto(`file://${page}${hash}`);
+  await tab.waitForSelector('canvas, .failure');
+  await settle(tab);
+  return { tab, trouble };
+}
+
+// Two frames: one that the state is rendered in, one that the canvas is drawn in.
+export async function settle(tab) {
+  await tab.evaluate(
+    () =>
+      new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30)))),
+  );
+}

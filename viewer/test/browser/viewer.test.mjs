@@ -1,0 +1,242 @@
+// The viewer in a real browser, on real traces, from file://.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { analyze, launch, open, pictures, readPage, settle, traces, withHeader, writePage } from './page.mjs';
+
+assert.ok(traces.length > 0, 'VRAMTRACE_TRACES names no trace: see page.mjs');
+const grouped = (value) => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+let browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser.close());
+
+for (const trace of traces) {
+  const name = basename(trace, '.vtrace');
+  describe(name, () => {
+    let page;
+    let report;
+    before(() => {
+      page = writePage(trace);
+      report = analyze(trace);
+    });
+
+    it('shows the numbers of analyze, to the byte', async () => {
+      const { tab, trouble } = await open(browser, page);
+      const device = report.devices[0];
+      const shown = device.at_refusal ?? device.at_peak;
+      const cells = await tab.$$eval('.identity tr', (rows) => rows.map((row) => row.textContent));
+      const terms = shown.identity.terms.filter((term) => term.bytes !== 0);
+      assert.equal(cells.length, terms.length + 1);
+      for (const term of terms) {
+        const row = cells.find((cell) => cell.trim().startsWith(term.words));
+        assert.ok(row?.includes(`${grouped(term.bytes)} B`), `${term.words} ${term.bytes}: ${row}`);
+      }
+      assert.ok(cells.at(-1).includes(`${grouped(shown.identity.device_used)} B`));
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    it('lists every live block of analyze', async () => {
+      const { tab, trouble } = await open(browser, page, { hash: '#v=1&view=blocks' });
+      const device = report.devices[0];
+      const shown = device.at_refusal ?? device.at_peak;
+      const status = await tab.textContent('.blocks [role=status]');
+      assert.equal(status, `${grouped(shown.allocation_count)} of ${grouped(shown.allocation_count)} blocks`);
+      const elements = await tab.$$eval('.row', (rows) => rows.length);
+      assert.ok(elements < 80, `${elements} elements: the list is to hold only rows in view`);
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    for (const theme of ['light', 'dark']) {
+      for (const [width, height] of [
+        [1280, 800],
+        [3840, 2160],
+      ]) {
+        it(`draws every view, ${theme}, ${width} wide`, async () => {
+          for (const view of ['flame', 'blocks', 'modules', 'map']) {
+            const { tab, trouble } = await open(browser, page, {
+              hash: `#v=1&view=${view}`,
+              theme,
+              width,
+              height,
+            });
+            await tab.screenshot({ path: join(pictures, `${name}-${view}-${theme}-${width}.png`) });
+            const over = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            assert.ok(over <= 0, `${view}: the page is ${over} pixels too wide`);
+            assert.deepEqual(trouble, []);
+            await tab.close();
+          }
+        });
+      }
+    }
+
+    it('goes by keyboard, and the address keeps the state', async () => {
+      const { tab, trouble } = await open(browser, page);
+      await tab.keyboard.press('?');
+      assert.ok(await tab.isVisible('dialog'));
+      await tab.screenshot({ path: join(pictures, `${name}-help.png`) });
+      await tab.keyboard.press('Escape');
+      assert.equal(await tab.isVisible('dialog'), false);
+      await tab.keyboard.press('m');
+      await tab.keyboard.press('i');
+      await tab.keyboard.press('x');
+      await tab.keyboard.press('/');
+      await tab.keyboard.type('weight');
+      await settle(tab);
+      const found = await tab.textContent('.found');
+      assert.match(found, /^[\d,]+ found, /);
+      const hash = await tab.evaluate(() => location.hash);
+      for (const part of ['by=module', 'inv=true', 'x=time', 'q=weight'])
+        assert.ok(hash.includes(part), hash);
+      await tab.reload();
+      await tab.waitForSelector('canvas');
+      await settle(tab);
+      assert.equal(await tab.textContent('.found'), found);
+      await tab.keyboard.press('3');
+      await settle(tab);
+      assert.ok(await tab.isVisible('.modules'));
+      await tab.goBack();
+      await settle(tab);
+      assert.ok(await tab.isVisible('.flame'));
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    it('selects an instant by a click, a range by a drag, and goes back', async () => {
+      const { tab, trouble } = await open(browser, page);
+      const box = await (await tab.$('.timeline-canvas')).boundingBox();
+      const y = box.y + box.height / 2;
+      await tab.mouse.move(box.x + box.width * 0.4, y);
+      await settle(tab);
+      assert.match(await tab.textContent('.tooltip'), / allocated/);
+      await tab.mouse.click(box.x + box.width * 0.4, y);
+      await settle(tab);
+      assert.match(await tab.evaluate(() => location.hash), /[#&]t=\d+/);
+      assert.match(await tab.textContent('.explanation'), /Alive at event/);
+      await tab.mouse.move(box.x + box.width * 0.3, y);
+      await tab.mouse.down();
+      await tab.mouse.move(box.x + box.width * 0.5, y, { steps: 5 });
+      await tab.mouse.up();
+      await settle(tab);
+      assert.ok(await tab.isVisible('.range'));
+      await tab.selectOption('.range select', 'allocated');
+      await settle(tab);
+      await tab.screenshot({ path: join(pictures, `${name}-range.png`) });
+      assert.match(await tab.evaluate(() => location.hash), /m=allocated/);
+      await tab.click('text=clear range');
+      await settle(tab);
+      assert.equal(await tab.isVisible('.range'), false);
+      await tab.keyboard.press('p');
+      await settle(tab);
+      assert.equal(await tab.evaluate(() => location.hash), '#v=1');
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    it('zooms the flame graph by click and by keys, with breadcrumbs back', async () => {
+      const { tab, trouble } = await open(browser, page);
+      const canvas = await tab.$('.flame canvas');
+      const box = await canvas.boundingBox();
+      await tab.mouse.move(box.x + 40, box.y + 50);
+      await settle(tab);
+      assert.match(await tab.textContent('.tooltip'), /block/);
+      await tab.screenshot({ path: join(pictures, `${name}-hover.png`) });
+      await tab.mouse.click(box.x + 40, box.y + 50);
+      await settle(tab);
+      assert.ok(await tab.isVisible('.breadcrumbs'));
+      const hash = await tab.evaluate(() => location.hash);
+      await canvas.focus();
+      await tab.keyboard.press('ArrowDown');
+      await tab.keyboard.press('Enter');
+      await settle(tab);
+      assert.ok((await tab.evaluate(() => location.hash)).length > hash.length);
+      await tab.keyboard.press('Backspace');
+      await settle(tab);
+      assert.equal(await tab.evaluate(() => location.hash), hash);
+      await tab.click('.breadcrumbs >> text=all');
+      await settle(tab);
+      assert.equal(await tab.isVisible('.breadcrumbs'), false);
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    it('shows a block with its evidence and stack', async () => {
+      const { tab, trouble } = await open(browser, page, { hash: '#v=1&view=blocks' });
+      await tab.click('.row:not(.head) >> nth=0');
+      await settle(tab);
+      const text = await tab.textContent('.selected-block');
+      assert.match(text, /evidence/);
+      assert.match(text, /confidence/);
+      await tab.click('[role=columnheader] >> text=class');
+      await settle(tab);
+      assert.match(await tab.evaluate(() => location.hash), /sort=class/);
+      const download = tab.waitForEvent('download');
+      await tab.click('text=save CSV');
+      assert.equal((await download).suggestedFilename(), 'vramtrace-blocks.csv');
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    it('treats every name of a trace as text', async () => {
+      const hostile = '</script><img src=x onerror="alert(1)"><b>bold</b>&amp;\u202e';
+      const html = withHeader(readPage(page), (header) => ({
+        ...header,
+        strings: header.strings.map((text, i) => (i === 0 ? text : `${hostile}${text}`)),
+        report: JSON.parse(
+          JSON.stringify(header.report, (key, value) =>
+            typeof value === 'string' && !['key', 'severity'].includes(key) ? hostile + value : value,
+          ),
+        ),
+      }));
+      const file = join(pictures, `${name}-hostile.html`);
+      writeFileSync(file, html);
+      for (const view of ['flame', 'blocks', 'modules', 'map']) {
+        const { tab, trouble } = await open(browser, file, { hash: `#v=1&view=${view}&b=0` });
+        assert.equal(await tab.$('.failure'), null);
+        assert.equal(await tab.$$eval('img, b, #app script', (all) => all.length), 0, view);
+        assert.ok((await tab.textContent('h1')).includes('<b>bold</b>'));
+        assert.deepEqual(trouble, []);
+        await tab.close();
+      }
+    });
+
+    it('warns of losses and damage', async () => {
+      const html = withHeader(readPage(page), (header) => ({
+        ...header,
+        damaged: true,
+        report: {
+          ...header.report,
+          notes: [{ severity: 'damage', key: 'X', text: 'The file is cut at byte 12.' }],
+        },
+      }));
+      const file = join(pictures, `${name}-damaged.html`);
+      writeFileSync(file, html);
+      const { tab, trouble } = await open(browser, file);
+      assert.match(await tab.textContent('[role=alert]'), /damaged.*cut at byte 12/s);
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    it('says what is wrong with a damaged page', async () => {
+      const file = join(pictures, `${name}-broken.html`);
+      writeFileSync(file, readPage(page).replace(/(id="vramtrace-data">)[^<]{8}/, '$1AAAAAAAA'));
+      const { tab } = await open(browser, file);
+      assert.notEqual(await tab.textContent('.failure'), '');
+      await tab.close();
+    });
+
+    it('has a first picture soon', async () => {
+      const { tab } = await open(browser, page);
+      const ms = await tab.evaluate(
+        () => performance.getEntriesByName('vramtrace-first-picture')[0].startTime,
+      );
+      console.log(`${name}: first picture after ${ms.toFixed(0)} ms, page of ${readPage(page).length} bytes`);
+      assert.ok(ms < 10_000);
+      await tab.close();
+    });
+  });
+}
