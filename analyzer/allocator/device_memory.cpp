@@ -7,7 +7,7 @@
 namespace vramtrace::allocator {
 namespace {
 
-constexpr Address kFirstAddress = Address{1} << 62;  // above what a driver gives, for GivenAddresses
+constexpr Address kFirstAddress = Address{1} << 62;  // above any that a driver gives
 constexpr Bytes kAlignment = 2 * kMiB;
 constexpr Bytes kKiB = 1024;
 

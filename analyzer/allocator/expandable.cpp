@@ -9,6 +9,7 @@ namespace vramtrace::allocator {
 // later step failed stay mapped, as free memory.
 Block* CachingAllocator::Grow(const Request& request) {
   Block* block = FindRoom(request);
+  if (block == nullptr) return nullptr;
   if (!block->mapped && !Map(block, std::min(block->size, request.rounded))) return nullptr;
   while (block->size < request.rounded) {
     Block* next = block->next;
@@ -19,7 +20,8 @@ Block* CachingAllocator::Grow(const Request& request) {
   return block;
 }
 
-// The lowest place where free and unmapped parts together are long enough, else a new address range.
+// The lowest place where free and unmapped parts together are long enough, else a new address range; nullptr
+// where the release gives that back because it is too short.
 Block* CachingAllocator::FindRoom(const Request& request) {
   Pool& pool = *request.pool;
   for (auto unmapped = pool.unmapped.lower_bound(ByAddress::Key{request.stream, 0});
@@ -39,6 +41,10 @@ Block* CachingAllocator::FindRoom(const Request& request) {
   range->page = pool.small ? kSmallSegment : settings_.large_segment;
   range->size = RoundUp(total + total / 8, range->page);
   range->address = memory_.ReserveRange(range->size);
+  if (rules_.short_range_is_given_back && range->size < request.rounded) {
+    memory_.ReleaseRange(range->address, range->size);
+    return nullptr;
+  }
   Block* block = blocks_.New();
   block->address = range->address;
   block->size = range->size;

@@ -43,6 +43,7 @@ struct VersionRules {
   bool no_split_pools;                   // no_split pools exist
   bool full_fraction_limits;             // a memory fraction of 1.0 is a limit
   bool pool_use_suspends_release;      // a private pool in use stops events and the release of cached memory
+  bool short_range_is_given_back;      // an address range too short for its request is not kept
   bool deferred_frees_at_capture_end;  // else at the next allocation after it
 };
 

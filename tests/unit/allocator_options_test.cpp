@@ -128,6 +128,20 @@ TEST(Expandable, EmptyCacheGivesBackWholePagesOnly) {
   EXPECT_EQ(device.allocator.statistics().all.segment.current, 0);
 }
 
+// Address space of a request that no range can hold: the next range lies behind it, or in its place.
+TEST(Expandable, ARangeTooShortIsKeptUpTo214) {
+  for (const PyTorchVersion version : {PyTorchVersion{2, 14}, PyTorchVersion{2, 15}}) {
+    CardMemory card({.total = 100 * kMiB, .order = AddressOrder::kLowestFree});
+    FinishedStreams events;
+    CachingAllocator allocator(Parse("expandable_segments:True"), Rules(version), card, events);
+    const Address first = std::get<Allocation>(allocator.Allocate(2 * kMiB)).address;
+    EXPECT_TRUE(std::holds_alternative<OutOfMemory>(allocator.Allocate(Bytes{1} << 45)));
+    const Bytes range = 120 * kMiB;  // an eighth more than the card, in pages of 20 MiB
+    const Bytes before = version.minor == 14 ? 3 * range : range;
+    EXPECT_EQ(std::get<Allocation>(allocator.Allocate(512)).address, first + before) << version.minor;
+  }
+}
+
 TEST(Requests, OfNothingAndOfTooMuch) {
   Device device(64 * kMiB);
   EXPECT_EQ(device.Allocate(0).block, BlockId::kNone);

@@ -5,7 +5,6 @@
 // FOLDER holds stream.bin (stream.py), observations.bin, messages.txt and snapshots.bin (real_allocator.py);
 // SETTINGS_FILE a line of PYTORCH_CUDA_ALLOC_CONF each, the first of which was in force from the start.
 // Prints a JSON object; the exit status is 1 if anything differs.
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cinttypes>
@@ -52,18 +51,34 @@ struct Operation {
 static_assert(sizeof(Operation) == 40);
 
 // What is compared, in the order of real_allocator.py. A figure that the release does not have is kAbsent.
-constexpr std::array kFigures = {"address",           "allocated",
-                                 "reserved",          "active",
-                                 "requested",         "inactive split",
-                                 "inactive blocks",   "segments",
-                                 "allocations",       "active blocks",
-                                 "small allocated",   "small reserved",
-                                 "retries",           "ooms",
-                                 "synchronisations",  "device allocs",
-                                 "device frees",      "oversize blocks",
-                                 "oversize segments", "peak allocated",
-                                 "peak reserved",     "peak active",
-                                 "rejections",        "message"};
+constexpr std::array kFigures = {"address",
+                                 "allocated",
+                                 "reserved",
+                                 "active",
+                                 "requested",
+                                 "inactive split",
+                                 "inactive blocks",
+                                 "segments",
+                                 "allocations",
+                                 "active blocks",
+                                 "small allocated",
+                                 "small reserved",
+                                 "retries",
+                                 "ooms",
+                                 "synchronisations",
+                                 "device allocs",
+                                 "device frees",
+                                 "oversize blocks",
+                                 "oversize segments",
+                                 "peak allocated",
+                                 "peak reserved",
+                                 "peak active",
+                                 "rejections",
+                                 "message",
+                                 "range",
+                                 "second range"};
+constexpr std::size_t kMessage = 23;  // the line of messages.txt, from 1
+constexpr std::size_t kRange = 24;    // where ranges were reserved, or 0; two columns
 constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();
 using Observation = std::array<std::int64_t, kFigures.size()>;
 
@@ -100,33 +115,6 @@ class BusyStreams final : public StreamEvents {
   std::uint64_t next_ = 0;
   std::unordered_map<std::uint64_t, StreamId> streams_;
   std::set<StreamId> busy_;
-};
-
-// A card that knows where its address ranges begin and end.
-class RangedCard final : public DeviceMemory {
- public:
-  explicit RangedCard(const CardOptions& options) : card_(options) {}
-  std::optional<Address> Allocate(Bytes bytes) override { return card_.Allocate(bytes); }
-  void Free(Address address, Bytes bytes) override { card_.Free(address, bytes); }
-  Address ReserveRange(Bytes bytes) override {
-    const Address address = card_.ReserveRange(bytes);
-    starts_.emplace(address + bytes, address);
-    return address;
-  }
-  void ReleaseRange(Address address, Bytes bytes) override { card_.ReleaseRange(address, bytes); }
-  bool MapPages(Address address, Bytes page, std::uint64_t count) override {
-    return card_.MapPages(address, page, count);
-  }
-  void UnmapPages(Address address, Bytes page, std::uint64_t count) override {
-    card_.UnmapPages(address, page, count);
-  }
-  MemoryInfo Info() const override { return card_.Info(); }
-  // Of the range that holds `address`.
-  Address StartOf(Address address) const { return starts_.upper_bound(address)->second; }
-
- private:
-  CardMemory card_;
-  std::map<Address, Address> starts_;  // by end
 };
 
 [[noreturn]] void Die(const std::string& text) {
@@ -266,77 +254,50 @@ class Comparison {
   }
 
   void Allocate(const Operation& operation, StreamId stream) {
-    // A new segment's first block is handed out at once, so its address is the segment's.
+    // A new segment's first block is handed out at once, so its address is the segment's. Ranges of
+    // expandable segments are told apart, as the request may fail after it reserved one.
     given_.Forget();
-    if (real_[0] != 0) given_.Give(static_cast<Address>(real_[0]));
+    const bool ranges = real_[kRange] != 0;
+    for (const std::int64_t address : {ranges ? real_[kRange] : real_[0], real_[kRange + 1]}) {
+      if (address != 0) given_.Give(static_cast<Address>(address));
+    }
     const PoolId pool = operation.pool == 0 ? PoolId::kDefault : pools_.at(operation.pool);
     if (operation.pool != 0) allocator_.BeginPoolUse();
     const AllocationResult result = allocator_.Allocate(static_cast<Bytes>(operation.bytes), stream, pool);
     if (operation.pool != 0) allocator_.EndPoolUse();
     given_.Forget();
     if (const auto* allocation = std::get_if<Allocation>(&result)) {
-      ours_[0] = Translate(allocation->address);
+      ours_[0] = static_cast<std::int64_t>(allocation->address);
       if (allocation->block != BlockId::kNone) live_[operation.handle] = allocation->block;
     } else if (const auto* failure = std::get_if<OutOfMemory>(&result)) {
-      ours_[23] = real_[23] != 0 ? real_[23] : 1;
-      if (real_[23] != 0) CompareMessage(*failure);
+      ours_[kMessage] = real_[kMessage] != 0 ? real_[kMessage] : 1;
+      if (real_[kMessage] != 0) CompareMessage(*failure);
     } else {
       Die("no such pool");
     }
   }
 
-  // A range that was reserved by a request which then failed has an address of our own until its first block
-  // tells the real one.
-  std::int64_t Translate(Address address) {
-    if (address < kFirstOwnAddress) return static_cast<std::int64_t>(address);
-    const Address start = card_.StartOf(address);
-    const auto offset = static_cast<std::int64_t>(address - start);
-    return own_ranges_.try_emplace(start, real_[0] - offset).first->second + offset;
-  }
-
-  // The real address, 0 where it is not known yet.
-  std::int64_t Known(Address address) const {
-    if (address < kFirstOwnAddress) return static_cast<std::int64_t>(address);
-    const Address start = card_.StartOf(address);
-    const auto found = own_ranges_.find(start);
-    return found == own_ranges_.end() ? 0 : found->second + static_cast<std::int64_t>(address - start);
-  }
-
   void CompareMessage(const OutOfMemory& failure) {
-    const std::string& message = messages_.at(static_cast<std::size_t>(real_[23] - 1));
+    const std::string& message = messages_.at(static_cast<std::size_t>(real_[kMessage] - 1));
     const std::string real = Figures(message);
     const std::string ours = Message(failure, rules_.message, 0, {});
     if (real != ours) Differ("message: real '" + real + "', model '" + ours + "'");
   }
 
-  // Block by block at its address. Blocks of a range whose address is not known yet, because the request that
-  // reserved it failed, are compared without.
   void CompareSnapshot() {
     std::map<std::int64_t, RealBlock> real = ReadSnapshot();
     block_count_ += static_cast<std::int64_t>(real.size());
-    std::vector<RealBlock> unplaced;
     for (const SegmentView& segment : allocator_.Snapshot()) {
       for (const BlockView& view : segment.blocks) {
-        const RealBlock ours{Known(view.address), static_cast<std::int64_t>(view.size),
+        const RealBlock ours{static_cast<std::int64_t>(view.address), static_cast<std::int64_t>(view.size),
                              static_cast<std::int64_t>(view.requested),
                              static_cast<std::int64_t>(view.state)};
         const auto same = real.find(ours.address);
-        if (ours.address == 0) {
-          unplaced.push_back(ours);
-        } else if (same == real.end() || !Same(same->second, ours)) {
+        if (same == real.end() || !Same(same->second, ours)) {
           Differ("snapshot: the block at " + std::to_string(ours.address) + " is another one");
         } else {
           real.erase(same);
         }
-      }
-    }
-    for (const RealBlock& ours : unplaced) {
-      const auto like =
-          std::find_if(real.begin(), real.end(), [&](const auto& entry) { return Same(entry.second, ours); });
-      if (like == real.end()) {
-        Differ("snapshot: no block of " + std::to_string(ours.size) + " bytes");
-      } else {
-        real.erase(like);
       }
     }
     if (!real.empty()) Differ("snapshot: the model lacks " + std::to_string(real.size()) + " blocks");
@@ -385,7 +346,9 @@ class Comparison {
         s.all.reserved_bytes.peak,
         s.all.active_bytes.peak,
         s.num_oom_rejections,
-        ours_[23],
+        ours_[kMessage],
+        real_[kRange],  // told, not compared
+        real_[kRange + 1],
     };
     for (std::size_t i = 0; i < kFigures.size(); ++i) {
       if (real_[i] == kAbsent || real_[i] == now[i]) continue;
@@ -400,10 +363,8 @@ class Comparison {
     if (first_.empty()) first_ = "operation " + std::to_string(count_) + ": " + what;
   }
 
-  static constexpr Address kFirstOwnAddress = Address{1} << 62;
-
   const VersionRules& rules_;
-  RangedCard card_;
+  CardMemory card_;
   GivenAddresses given_;
   BusyStreams events_;
   std::vector<std::string> settings_texts_;
@@ -418,7 +379,6 @@ class Comparison {
   Observation ours_{};
   std::unordered_map<std::int64_t, BlockId> live_;
   std::map<std::int64_t, PoolId> pools_;
-  std::map<Address, std::int64_t> own_ranges_;
   std::int64_t count_ = 0;
   std::int64_t differences_ = 0;
   std::int64_t snapshot_count_ = 0;

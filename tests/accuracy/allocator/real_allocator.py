@@ -20,6 +20,7 @@ import torch
 from stream import FIELDS, Kind, Stream
 
 ABSENT = -(1 << 63)
+MAX_RANGES = 2  # that one request reserves: at its first attempt and at its last
 STATES = {"inactive": 0, "active_allocated": 1, "active_pending_free": 2}
 OUT_OF_MEMORY = getattr(torch, "OutOfMemoryError", None) or torch.cuda.OutOfMemoryError
 
@@ -64,6 +65,7 @@ class RealAllocator:
         self.used_elsewhere = self.total - free
         self.busy = ctypes.CDLL(busy_library) if busy_library else None
         if self.busy:
+            self.busy.vramtrace_take_range.restype = ctypes.c_uint64
             self.busy.vramtrace_set_cuda_major(int(torch.version.cuda.split(".")[0]))
         statistics = torch._C._cuda_memoryStats(0)
         self.figures = [path if path[0] in statistics else None for path in FIGURES]
@@ -132,6 +134,8 @@ class RealAllocator:
                 value = value[key]
             self.observations.append(value)
         self.observations.append(message)
+        for _ in range(MAX_RANGES):
+            self.observations.append(self.busy.vramtrace_take_range() if self.busy else 0)
 
     def snapshot(self) -> None:
         rows: list[int] = []
