@@ -25,9 +25,9 @@ class ProgramFormatter final : public CLI::Formatter {
 
 }  // namespace
 
-void ProgramCommand::SetProgram(std::vector<std::string> words) {
+void ProgramCommand::SetProgram(const std::vector<std::string>& words) {
   has_separator_ = true;
-  after_separator_ = std::move(words);
+  after_separator_ = words;
 }
 
 void ProgramCommand::AddOptions(CLI::App& app) {

@@ -15,7 +15,7 @@ namespace vramtrace::cli {
 class ProgramCommand : public Subcommand {
  public:
   [[nodiscard]] bool TakesProgram() const override { return true; }
-  void SetProgram(std::vector<std::string> words) override;
+  void SetProgram(const std::vector<std::string>& words) override;
   void AddOptions(CLI::App& app) override;
 
  protected:

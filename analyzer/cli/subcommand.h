@@ -36,7 +36,7 @@ class Subcommand {
   // A wrapper runs a program: everything after the first `--` is the program's command line, which the parser
   // never sees. SetProgram is called with it before Run when there is a `--`.
   [[nodiscard]] virtual bool TakesProgram() const { return false; }
-  virtual void SetProgram(std::vector<std::string> /*words*/) {}
+  virtual void SetProgram(const std::vector<std::string>& /*words*/) {}
 
   // Runs after the command line was accepted. Returns an ExitCode, or for a wrapper the child's own status.
   // Results go to stdout, everything else to stderr.
