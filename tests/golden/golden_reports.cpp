@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
+#include <vector>
 
 #include "analyzer/report/build.h"
 #include "analyzer/report/dump.h"
@@ -52,6 +55,8 @@ class GoldenReports : public ::testing::TestWithParam<Scenario> {
   std::filesystem::path folder_;
 };
 
+class GoldenDumps : public GoldenReports {};
+
 void ExpectIdentityHolds(const report::v1::Breakdown& breakdown) {
   int64_t sum = 0;
   for (const report::v1::Term& term : breakdown.identity().terms()) sum += term.bytes();
@@ -81,17 +86,26 @@ TEST_P(GoldenReports, Text) {
   Compare(text, ".txt");
 }
 
-TEST_P(GoldenReports, Dump) {
-  if (!GetParam().dump) GTEST_SKIP() << "no text is kept of this one's packets";
+TEST_P(GoldenDumps, Dump) {
   std::string text;
   ASSERT_TRUE(
       report::DumpTrace("run.vtrace", [&](std::string_view line) { text.append(line) += '\n'; }).ok());
   Compare(text, ".dump.txt");
 }
 
+// The scenarios whose packets are kept as text too.
+std::vector<Scenario> Dumped() {
+  std::vector<Scenario> dumped;
+  std::copy_if(Scenarios().begin(), Scenarios().end(), std::back_inserter(dumped),
+               [](const Scenario& scenario) { return scenario.dump; });
+  return dumped;
+}
+
+std::string NameOf(const ::testing::TestParamInfo<Scenario>& scenario) { return scenario.param.name; }
+
 INSTANTIATE_TEST_SUITE_P(Scenarios, GoldenReports,
-                         ::testing::ValuesIn(Scenarios().begin(), Scenarios().end()),
-                         [](const auto& scenario) { return std::string(scenario.param.name); });
+                         ::testing::ValuesIn(Scenarios().begin(), Scenarios().end()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Scenarios, GoldenDumps, ::testing::ValuesIn(Dumped()), NameOf);
 
 }  // namespace
 }  // namespace vramtrace::testing

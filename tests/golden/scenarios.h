@@ -1,6 +1,7 @@
 #pragma once
 // The traces whose reports are kept as texts.
 
+#include <ostream>
 #include <span>
 #include <string>
 
@@ -12,6 +13,9 @@ struct Scenario {
   bool damaged = false;    // the file was changed after it was written
   bool dump = false;       // the packets are kept as a text too
 };
+
+// How a test names its parameter: without it, the bytes of the structure are printed.
+inline void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
 
 [[nodiscard]] std::span<const Scenario> Scenarios();
 

@@ -175,7 +175,7 @@ TEST_P(RecordKill, NothingThatAHookReturnedFromIsLost) {
   std::mt19937 random(static_cast<uint32_t>(getpid()));
   int killed_in_the_middle = 0;
   constexpr int kRounds = 25;
-  constexpr uint64_t kMostEvents = 20'000;  // some four chunks a thread
+  constexpr uint64_t kMostEvents = 60'000;  // some chunks a thread
   for (int round = 0; round < kRounds; ++round) {
     for (auto& returned : progress->returned) returned = 0;
     Scenario scenario;
