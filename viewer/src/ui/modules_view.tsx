@@ -45,6 +45,8 @@ export function ModulesView({ model }: { model: Model }) {
         <thead>
           <tr>
             <th>module</th>
+            <th class="number">together</th>
+            <th>share</th>
             {kModuleColumns.map((key) => (
               <th key={key} class="number">
                 <span
@@ -54,8 +56,6 @@ export function ModulesView({ model }: { model: Model }) {
                 {kWords[key]}
               </th>
             ))}
-            <th class="number">together</th>
-            <th>share</th>
           </tr>
         </thead>
         <tbody>
@@ -83,11 +83,6 @@ export function ModulesView({ model }: { model: Model }) {
                   )}
                   {row.label} <span class="faint">{row.class}</span>
                 </td>
-                {[...row.bytes].map((bytes, i) => (
-                  <td key={kModuleColumns[i]} class="number">
-                    {bytes === 0 ? '' : size(bytes)}
-                  </td>
-                ))}
                 <td class="number">
                   <strong>{size(row.total)}</strong>
                 </td>
@@ -107,6 +102,11 @@ export function ModulesView({ model }: { model: Model }) {
                     ))}
                   </span>
                 </td>
+                {[...row.bytes].map((bytes, i) => (
+                  <td key={kModuleColumns[i]} class="number">
+                    {bytes === 0 ? '' : size(bytes)}
+                  </td>
+                ))}
               </tr>
             );
           })}

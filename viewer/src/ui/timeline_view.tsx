@@ -7,12 +7,14 @@ import { savePicture, useDrawing, useWidth } from './canvas.tsx';
 import type { Model } from './model.ts';
 import { Tooltip } from './tooltip.tsx';
 
-const kHeight = 264;
+// A third of the window, so that the views below keep most of it.
+const heightFor = (window: number) => Math.round(Math.min(560, Math.max(230, window * 0.29)));
 const kDragPixels = 5;
 
 export function TimelineView({ model }: { model: Model }) {
   const { profile, state, update, curve, theme } = model;
   const [holder, width] = useWidth(1200);
+  const height = heightFor(innerHeight);
   const [pointer, setPointer] = useState<{ x: number; y: number; left: number } | undefined>();
   const [dragged, setDragged] = useState<[Tick, Tick] | undefined>();
   const pressed = useRef(-1);
@@ -29,9 +31,9 @@ export function TimelineView({ model }: { model: Model }) {
     hovered: pointer?.left ?? -1,
     theme,
     width,
-    height: kHeight,
+    height,
   };
-  const canvas = useDrawing(width, kHeight, (context) => drawTimeline(context, scene));
+  const canvas = useDrawing(width, height, (context) => drawTimeline(context, scene));
   const scale = scaleOf(scene);
   const bucket = pointer === undefined ? -1 : bucketUnder(scene, scale, pointer.left);
 
@@ -88,7 +90,7 @@ export function TimelineView({ model }: { model: Model }) {
           role="img"
           aria-label={label}
           class="timeline-canvas"
-          style={{ width: `${width}px`, height: `${kHeight}px` }}
+          style={{ width: `${width}px`, height: `${height}px` }}
           onPointerDown={onPointerDown}
           onPointerMove={onPointerMove}
           onPointerUp={onPointerUp}
