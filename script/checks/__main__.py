@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ class Stage:
     what: str
     run: Callable[[], list[Outcome]]
     needs: tuple[str, ...] = ()
+    only_when_named: bool = False
 
 
 def lint() -> list[Outcome]:
@@ -61,6 +63,7 @@ STAGES = (
     Stage("accuracy", "a small member of each accuracy matrix", accuracy_tests, ("build",)),
     Stage("install", "cmake --install and a run from there", installation.check_installation, ("build",)),
     Stage("lint", "formats, clang-tidy, repository", lint, ("build",)),
+    Stage("analysis", "clang's static analyzer", lambda: tidy.check_tidy(deep=True), ("build",), True),
     Stage("asan", "with address and undefined sanitizers", sanitized("asan", ("unit", "golden", "fuzz"))),
     Stage("fuzz", f"{FUZZ_SECONDS} s of every fuzzer", lambda: builds.fuzz(FUZZ_SECONDS), ("asan",)),
     Stage("tsan", "unit tests with the thread sanitizer", sanitized("tsan", ("unit",))),
@@ -70,7 +73,7 @@ STAGES = (
 def selected(names: list[str]) -> list[Stage]:
     """In their own order, with what they need."""
     known = {stage.name: stage for stage in STAGES}
-    wanted = set(names or known)
+    wanted = set(names) or {stage.name for stage in STAGES if not stage.only_when_named}
     for name in list(wanted):
         wanted.update(known[name].needs)
     return [stage for stage in STAGES if stage.name in wanted]
@@ -90,7 +93,15 @@ def show_failures(outcomes: list[Outcome]) -> None:
             print("\n".join(f"    {line}" for line in lines[-DETAIL_LINES:]))
 
 
+def take_interrupts() -> None:
+    """A shell starts background jobs with interrupts ignored, and so would be every program that a test
+    sends one."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def main() -> int:
+    take_interrupts()
     parser = argparse.ArgumentParser(prog="script/test", description=__doc__)
     parser.add_argument("stage", nargs="*", help="a name of --list; all when none is given")
     parser.add_argument("--list", action="store_true", help="print the stages")

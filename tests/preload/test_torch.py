@@ -251,6 +251,6 @@ def test_unusual_optimizers_are_survived_and_named(build: Build, tmp_path: Path)
     for layer in ("0", "1"):
         for part in ("weight", "bias"):
             assert {(f"{layer}.{part}", "exp_avg"), (f"{layer}.{part}", "exp_avg_sq")} <= states
-    # An optimizer a parameter: each parameter is labelled a few times a step, not once for each of the others.
+    # An optimizer a parameter: each is labelled a few times a step, not once for each of the others.
     per_step = len([p for p in trace.labels("PARAMETER") if p.sequence < ends[3].sequence]) / 4
     assert per_step <= 4
