@@ -58,9 +58,9 @@ def key_of(entry: dict, included: dict[str, list[str]], hashes: FileHashes) -> s
     return key.hexdigest()
 
 
-# Checks that cost more than all others together. The static analyzer takes 7 to 15 s a source instead of 1.5 to
-# 6 s, a quarter of an hour on two cores: it is a stage of its own (`script/test analysis`), and has nothing to
-# find in tests, where it walks every path through GoogleTest's macros. unnecessary-value-param walks every
+# Checks that cost more than all others together. The static analyzer takes 7 to 15 s a source instead of 1.5
+# to 6 s, a quarter of an hour on two cores: it is a stage of its own (`script/test analysis`), and nothing is
+# to be found in tests, where it walks every path of GoogleTest's macros. unnecessary-value-param walks every
 # function of the CUDA headers (6.7 s instead of 2.0 s a source of cuBLAS).
 ANALYZER = "clang-analyzer-*"
 LEFT_OUT = {
