@@ -14,5 +14,5 @@ export default defineConfig({
       output: { format: 'iife', entryFileNames: 'viewer.js', assetFileNames: 'viewer[extname]' },
     },
   },
-  test: { include: ['test/unit/**/*.test.ts'] },
+  test: { include: ['test/unit/**/*.test.ts'], testTimeout: 60_000 },
 });

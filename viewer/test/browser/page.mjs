@@ -68,6 +68,7 @@ export async function launch() {
 // Opens `page` from file://. Everything that the page logs, throws, or asks the network for ends up in `trouble`.
 export async function open(browser, page, { hash = '', theme = 'light', width = 1440, height = 900 } = {}) {
   const tab = await browser.newPage({ viewport: { width, height }, colorScheme: theme });
+  tab.setDefaultTimeout(180_000); // a machine that is busy with other tests is slow, not wrong
   const trouble = [];
   tab.on('console', (message) => trouble.push(`${message.type()}: ${message.text()}`));
   tab.on('pageerror', (error) => trouble.push(String(error)));
