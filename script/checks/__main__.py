@@ -32,6 +32,10 @@ def lint() -> list[Outcome]:
     return [*formatting.check_formatting(), *hygiene.check_hygiene(), *tidy.check_tidy()]
 
 
+def analysis() -> list[Outcome]:
+    return tidy.check_tidy(deep=True)
+
+
 def sanitized(preset: str, kinds: tuple[str, ...]) -> Callable[[], list[Outcome]]:
     def run() -> list[Outcome]:
         outcome = builds.build(preset)
@@ -63,7 +67,7 @@ STAGES = (
     Stage("accuracy", "a small member of each accuracy matrix", accuracy_tests, ("build",)),
     Stage("install", "cmake --install and a run from there", installation.check_installation, ("build",)),
     Stage("lint", "formats, clang-tidy, repository", lint, ("build",)),
-    Stage("analysis", "clang's static analyzer", lambda: tidy.check_tidy(deep=True), ("build",), True),
+    Stage("analysis", "clang's static analyzer, on the tests too", analysis, ("build",), True),
     Stage("asan", "with address and undefined sanitizers", sanitized("asan", ("unit", "golden", "fuzz"))),
     Stage("fuzz", f"{FUZZ_SECONDS} s of every fuzzer", lambda: builds.fuzz(FUZZ_SECONDS), ("asan",)),
     Stage("tsan", "unit tests with the thread sanitizer", sanitized("tsan", ("unit",))),
