@@ -65,9 +65,10 @@ class Collector {
 
   void Finish() {
     JoinLabelsBefore(UINT64_MAX);
-    for (auto& [index, device] : devices_) {
+    for (auto& entry : devices_) {
+      Device& device = entry.second;
       Resolve(NextPhase::kNeither, &device);
-      timeline::DeviceState& state = replay_.devices()[index];
+      timeline::DeviceState& state = replay_.devices()[entry.first];
       state.memory.blocks().ForEach([&](uint64_t address, const timeline::Block& block) {
         const auto found = device.alive.find(address);
         if (found != device.alive.end()) slots_[found->second].life.live.block = block;
