@@ -268,4 +268,12 @@ std::variant<Settings, SettingsError> ParseSettings(std::string_view text, const
   return settings;
 }
 
+std::vector<std::string_view> OptionNames(const VersionRules& rules) {
+  std::vector<std::string_view> names;
+  for (const Option& option : kOptions) {
+    if (option.since <= rules.version) names.push_back(option.name);
+  }
+  return names;
+}
+
 }  // namespace vramtrace::allocator

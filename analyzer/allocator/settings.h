@@ -40,4 +40,7 @@ struct SettingsError {
                                                                   const VersionRules& rules,
                                                                   const Settings& before = {});
 
+// The names of the options that a release has, in the order of the table.
+[[nodiscard]] std::vector<std::string_view> OptionNames(const VersionRules& rules);
+
 }  // namespace vramtrace::allocator

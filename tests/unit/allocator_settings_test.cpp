@@ -5,21 +5,60 @@
 namespace vramtrace::allocator {
 namespace {
 
-TEST(Settings, EveryOptionIsRead) {
-  const Settings settings = Parse(
-      " max_split_size_mb:128, garbage_collection_threshold:0.6,expandable_segments:True,backend:native,"
-      "max_non_split_rounding_mb:40,large_segment_size_mb:32,per_process_memory_fraction:0.5,"
-      "throw_on_cudamalloc_oom:True,pinned_num_register_threads:8");
+// One value of each option, and whether it changes the device's memory.
+struct OptionCase {
+  std::string_view name;
+  std::string_view value;
+  bool changes_memory;
+};
+
+constexpr OptionCase kOptionCases[] = {
+    {"backend", "cudaMallocAsync", true},
+    {"max_split_size_mb", "128", true},
+    {"garbage_collection_threshold", "0.6", true},
+    {"roundup_power2_divisions", "[256:1,512:2,>:4]", true},
+    {"expandable_segments", "True", true},
+    {"release_lock_on_cudamalloc", "True", false},
+    {"pinned_use_cuda_host_register", "True", false},
+    {"pinned_num_register_threads", "8", false},
+    {"pinned_use_background_threads", "True", false},
+    {"max_non_split_rounding_mb", "40", true},
+    {"graph_capture_record_stream_reuse", "True", false},
+    {"per_process_memory_fraction", "0.5", true},
+    {"pinned_reserve_segment_size_mb", "64", false},
+    {"large_segment_size_mb", "32", true},
+    {"throw_on_cudamalloc_oom", "True", true},
+    {"pinned_free_catch_all", "True", false},
+    {"pinned_max_round_threshold_mb", "64", false},
+    {"pinned_max_cached_size_mb", "64", false},
+    {"expandable_segments_reserve", "0.5", false},
+    {"expandable_segments_reserve_by_class", "[a:0.5,b:40G]", false},
+};
+
+TEST(Settings, EveryOptionIsReadAloneAndWithTheOthers) {
+  std::vector<std::string_view> names;
+  std::string all;
+  for (const OptionCase& option : kOptionCases) {
+    names.push_back(option.name);
+    const std::string text = std::string(option.name) + ":" + std::string(option.value);
+    Settings settings = Parse(text);
+    EXPECT_EQ(settings.without_effect.empty(), option.changes_memory) << option.name;
+    settings.without_effect.clear();
+    EXPECT_EQ(settings != Settings{}, option.changes_memory) << option.name;
+    all += (all.empty() ? "" : ", ") + text;
+  }
+  EXPECT_EQ(names, OptionNames(Rules())) << "an option without a case here";
+  const Settings settings = Parse(all);
   EXPECT_EQ(settings.max_split, 128 * kMiB);
   EXPECT_EQ(settings.garbage_collection_threshold, 0.6);
+  EXPECT_EQ(settings.power_of_two_divisions[9], 2U);
   EXPECT_TRUE(settings.expandable_segments);
-  EXPECT_TRUE(settings.native_backend);
+  EXPECT_FALSE(settings.native_backend);
   EXPECT_EQ(settings.max_non_split_rounding, 40 * kMiB);
   EXPECT_EQ(settings.large_segment, 32 * kMiB);
   EXPECT_EQ(settings.memory_fraction, 0.5);
   EXPECT_TRUE(settings.reject_above_fraction);
-  EXPECT_EQ(settings.without_effect, std::vector<std::string>{"pinned_num_register_threads"});
-  EXPECT_FALSE(Parse("backend:cudaMallocAsync").native_backend);
+  EXPECT_EQ(settings.without_effect.size(), 10U);
   EXPECT_EQ(Parse(""), Settings{});
 }
 
