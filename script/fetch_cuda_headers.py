@@ -97,12 +97,22 @@ def pip(*arguments: str) -> str:
     return done.stdout
 
 
-def wheel_url(requirement: str) -> str:
+def wheel_urls(requirements: list[str]) -> list[str]:
+    """Where the wheels lie, in the order of the requirements; one question to pip for all."""
     report = pip(
         "install", "--dry-run", "--ignore-installed", "--no-deps", "--quiet", "--report", "-",
-        requirement,
+        *requirements,
     )  # fmt: skip
-    return json.loads(report)["install"][0]["download_info"]["url"]
+    found = {
+        (canonical(entry["metadata"]["name"]), entry["metadata"]["version"]): entry["download_info"]["url"]
+        for entry in json.loads(report)["install"]
+    }
+    pairs = (requirement.split("==") for requirement in requirements)
+    return [found[canonical(name), version] for name, version in pairs]
+
+
+def canonical(name: str) -> str:
+    return name.lower().replace("_", "-").replace(".", "-")
 
 
 def extract_headers(wheel: zipfile.ZipFile, include: pathlib.Path) -> int:
@@ -121,9 +131,9 @@ def extract_headers(wheel: zipfile.ZipFile, include: pathlib.Path) -> int:
     return count
 
 
-def fetch(requirement: str, include: pathlib.Path) -> int:
+def fetch(requirement: str, url: str, include: pathlib.Path) -> int:
     try:
-        remote = io.BufferedReader(RemoteFile(wheel_url(requirement)), READ_AHEAD)
+        remote = io.BufferedReader(RemoteFile(url), READ_AHEAD)
         with zipfile.ZipFile(remote) as wheel:
             return extract_headers(wheel, include)
     except (RangeNotSupported, KeyError, OSError):
@@ -145,9 +155,9 @@ def main() -> int:
         wanted = "\n".join(WHEELS[major]) + "\n"
         if stamp.exists() and stamp.read_text() == wanted:
             continue
-        for requirement in WHEELS[major]:
+        for requirement, url in zip(WHEELS[major], wheel_urls(WHEELS[major])):
             print(f"headers of {requirement}: ", end="", flush=True)
-            print(f"{fetch(requirement, include)} files")
+            print(f"{fetch(requirement, url, include)} files")
         stamp.write_text(wanted)
     return 0
 
