@@ -123,7 +123,8 @@ class Builder {
 
  private:
   void ChooseKeyframes() {
-    CurvePass shape(tables_, stacks_, scan_.first_time_ns, {});
+    const std::vector<uint8_t> no_classes;  // kept by reference
+    CurvePass shape(tables_, stacks_, scan_.first_time_ns, no_classes);
     shape.Run(file_, &marks_);
     for (const Mark& mark : marks_) keyframes_.Add(mark.tick);
     for (const auto& [index, curve] : shape.curves()) {

@@ -59,6 +59,7 @@ std::string_view Join(std::string_view a, std::string_view b, std::string_view c
   size_t used = 0;
   for (const std::string_view part : {a, b, c}) {
     const size_t copied = std::min(part.size(), room_bytes - used);
+    if (copied == 0) continue;  // an empty part may have no address
     std::memcpy(room + used, part.data(), copied);
     used += copied;
   }
