@@ -28,8 +28,8 @@ struct BlockFacts {
   const BlockLabels* labels = nullptr;
   const model::StackFacts* stack = nullptr;
   const model::StackFacts* free_stack = nullptr;
-  timeline::SiteLives site;
-  std::string module_path;  // empty: none known, or the root
+  timeline::SiteLives site;  // of the call site; of the same line in other layers where this one has none yet
+  std::string module_path;   // empty: none known, or the root
   bool has_module = false;
   bool module_from_autograd = false;  // by the node's sequence number rather than by frames
 

@@ -65,6 +65,9 @@ Allocation ExplainBlock(const Surroundings& around, size_t index, const BlockLab
   facts.free_stack = &(*around.stacks)[live.free_stack];
   const uint32_t stack = trace::Raw(live.block.stack);
   if (stack < around.scan->sites.size()) facts.site = around.scan->sites[stack];
+  const uint32_t frame = trace::Raw(facts.stack->innermost);
+  const bool none = facts.site.outlived_forward + facts.site.died_in_forward == 0;
+  if (none && frame < around.scan->frame_sites.size()) facts.site = around.scan->frame_sites[frame];
   SetModule(around, &facts, &allocation);
   AddNames(*around.tables, labels, &allocation);
   allocation.verdict = Classify(facts);

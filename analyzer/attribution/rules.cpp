@@ -157,17 +157,27 @@ bool ByForwardLife(const BlockFacts& facts, Verdict* verdict) {
   return false;
 }
 
-// Forward results without an end: the run died before its backward pass.
+// Forward results without an end: the run died before its backward pass. What the call site did before tells,
+// unless the block is already older than any that it freed in forward.
 bool ByForwardSite(const BlockFacts& facts, Verdict* verdict) {
   const Phase phase = facts.block().phase;
   if (phase != Phase::kForward && phase != Phase::kEvaluate) return false;
   const timeline::SiteLives& site = facts.site;
-  if (site.outlived_forward + site.died_in_forward > 0) {
+  const uint32_t seen = site.outlived_forward + site.died_in_forward;
+  const uint64_t age = facts.around->snapshot->request.instant.sequence - facts.block().sequence;
+  if (seen > 0 && age > site.longest_death) {
+    return Say(verdict, MemoryClass::kActivation, Confidence::kMedium,
+               site.died_in_forward == 0 ? "the same call site saved all its blocks before"
+                                         : "older than any block that the same call site freed in forward");
+  }
+  if (seen > 0) {
     const bool saved = site.outlived_forward >= site.died_in_forward;
-    return Say(verdict, saved ? MemoryClass::kActivation : MemoryClass::kTemporary, Confidence::kMedium,
-               fmt::format("the same call site {} {} of {} times before", saved ? "saved" : "freed at once",
-                           saved ? site.outlived_forward : site.died_in_forward,
-                           site.outlived_forward + site.died_in_forward));
+    const bool mixed = site.outlived_forward > 0 && site.died_in_forward > 0;
+    return Say(
+        verdict, saved ? MemoryClass::kActivation : MemoryClass::kTemporary,
+        mixed ? Confidence::kLow : Confidence::kMedium,
+        fmt::format("the same call site {} {} of {} blocks before", saved ? "saved" : "freed in forward",
+                    saved ? site.outlived_forward : site.died_in_forward, seen));
   }
   const model::StackFacts& now = (*facts.around->stacks)[facts.around->snapshot->request.instant.stack];
   const bool still_running = now.module_object != 0 && now.module_object == facts.stack->module_object;

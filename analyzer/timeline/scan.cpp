@@ -36,8 +36,9 @@ class Scanner {
  public:
   Scanner(std::shared_ptr<trace::TraceFile> file, std::shared_ptr<const model::Tables> tables,
           std::shared_ptr<const model::StackTable> stacks)
-      : file_(std::move(file)), tables_(tables), replay_(tables, std::move(stacks)) {
+      : file_(std::move(file)), tables_(tables), stacks_(stacks), replay_(tables, stacks) {
     scan_.sites.resize(tables->stacks.size());
+    scan_.frame_sites.resize(tables->frames.size());
   }
 
   Scan Run() {
@@ -94,7 +95,7 @@ class Scanner {
       case PacketKind::kBlockFree:
         ++device->block_frees;
         // What an out-of-memory error lets go while it unwinds says nothing of how the call site lives.
-        if (applied.freed && !device->EndedOutOfMemory()) CountLife(*applied.freed, *applied.device);
+        if (applied.freed && !device->EndedOutOfMemory()) CountLife(event, *applied.freed, *applied.device);
         break;
       case PacketKind::kDriverAllocate:
         AddDriverAllocation(event, applied, device);
@@ -135,12 +136,17 @@ class Scanner {
     device->step_peaks[step] = std::max(device->step_peaks[step], allocated);
   }
 
-  void CountLife(const Block& block, const DeviceState& device) {
-    if (block.phase != model::Phase::kForward) return;
-    const uint32_t stack = trace::Raw(block.stack);
-    if (stack == 0 || stack >= scan_.sites.size()) return;
-    SiteLives& lives = scan_.sites[stack];
-    ++(device.last_backward_sequence > block.sequence ? lives.outlived_forward : lives.died_in_forward);
+  void CountLife(const Event& event, const Block& block, const DeviceState& device) {
+    if (block.phase != model::Phase::kForward || block.stack == model::StackId::kNone) return;
+    const bool outlived = device.last_backward_sequence > block.sequence;
+    const auto count = [&](std::vector<SiteLives>* sites, uint32_t index) {
+      if (index >= sites->size()) return;
+      SiteLives& lives = (*sites)[index];
+      ++(outlived ? lives.outlived_forward : lives.died_in_forward);
+      if (!outlived) lives.longest_death = std::max(lives.longest_death, event.sequence - block.sequence);
+    };
+    count(&scan_.sites, trace::Raw(block.stack));
+    count(&scan_.frame_sites, trace::Raw((*stacks_)[block.stack].innermost));
   }
 
   void AddDriverAllocation(const Event& event, const Applied& applied, DeviceScan* device) {
@@ -248,6 +254,7 @@ class Scanner {
 
   std::shared_ptr<trace::TraceFile> file_;
   std::shared_ptr<const model::Tables> tables_;
+  std::shared_ptr<const model::StackTable> stacks_;
   Replay replay_;
   Scan scan_;
   std::map<uint32_t, Refusal> last_refused_;  // driver calls, by device

@@ -79,10 +79,11 @@ struct InputRow {
   bool on_device = false;
 };
 
-// How blocks that a forward call site allocates end.
+// How blocks that a forward call site allocates end. One line may allocate several: some are saved, some not.
 struct SiteLives {
   uint32_t outlived_forward = 0;  // freed after the backward pass had begun
   uint32_t died_in_forward = 0;
+  uint64_t longest_death = 0;  // of those that died in forward: the most events between allocation and free
 };
 
 struct HostMemory {
@@ -96,6 +97,7 @@ struct Scan {
   std::vector<LabelRow> labels;
   std::vector<InputRow> inputs;         // of the first and of the newest step that has any
   std::vector<SiteLives> sites;         // by stack id
+  std::vector<SiteLives> frame_sites;   // by the stack's innermost frame: the same line in every layer
   std::vector<std::string> optimizers;  // class names, each once
   uint64_t completed_steps = 0;
   uint64_t events = 0;  // packets with a place in the sequence

@@ -8,6 +8,7 @@ vramtrace_unit_test(analyzer
     analyzer_tables_test.cpp
     analyzer_stack_facts_test.cpp
     analyzer_address_map_test.cpp
+    analyzer_cli_test.cpp
     analyzer_device_memory_test.cpp
     analyzer_forward_index_test.cpp
     analyzer_rules_test.cpp
@@ -18,4 +19,4 @@ vramtrace_unit_test(analyzer
     analyzer_json_test.cpp
     analyzer_dump_test.cpp
     analyzer_hostile_test.cpp
-  LIBRARIES vramtrace_report vramtrace_test_support)
+  LIBRARIES vramtrace_cli vramtrace_report vramtrace_test_support)

@@ -163,12 +163,22 @@ const RuleCase kCases[] = {
     {"forward_site", MemoryClass::kTemporary,
      [](World& w) {
        w.live.block.phase = Phase::kForward;
-       w.facts.site = {1, 9};
+       w.facts.site = {1, 9, 500};
+       w.snapshot.request.instant.sequence = 100;
+     }},
+    // The same line allocates what dies at once and what is saved: this one has lived too long to be of the
+    // former.
+    {"forward_site", MemoryClass::kActivation,
+     [](World& w) {
+       w.live.block.phase = Phase::kForward;
+       w.facts.site = {0, 9, 5};
+       w.snapshot.request.instant.sequence = 100;
      }},
     {"forward_site", MemoryClass::kActivation,
      [](World& w) {
        w.live.block.phase = Phase::kForward;
-       w.facts.site = {9, 1};
+       w.facts.site = {9, 1, 500};
+       w.snapshot.request.instant.sequence = 100;
      }},
     {"forward_site", MemoryClass::kActivation, [](World& w) { w.live.block.phase = Phase::kForward; }},
     {"script", MemoryClass::kInput, [](World& w) { w.live.next = NextPhase::kForward; }},

@@ -1,0 +1,145 @@
+// `analyze` and `dump` as they are run: exit codes, which trace is taken, what goes where.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/cli/subcommand.h"
+#include "tests/support/training_run.h"
+#include "tests/unit/analyzer_files.h"
+
+namespace vramtrace::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using testing::TraceBuilder;
+using testing::TrainingRun;
+
+struct Outcome {
+  int code = 0;
+  std::string output;
+  std::string errors;
+};
+
+class AnalyzeTest : public testing::FileTest {
+ protected:
+  void SetUp() override {
+    FileTest::SetUp();
+    before_ = std::filesystem::current_path();
+    std::filesystem::current_path(folder_);
+  }
+  void TearDown() override {
+    std::filesystem::current_path(before_);
+    FileTest::TearDown();
+  }
+  static Outcome Run(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "vramtrace");
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    Outcome outcome;
+    outcome.code = RunCommandLine(static_cast<int>(arguments.size()), arguments.data());
+    std::fflush(stdout);
+    outcome.output = ::testing::internal::GetCapturedStdout();
+    outcome.errors = ::testing::internal::GetCapturedStderr();
+    return outcome;
+  }
+  static std::string Trace() {
+    TraceBuilder builder;
+    TrainingRun({}).Play(&builder);
+    return builder.Bytes();
+  }
+  std::filesystem::path before_;
+};
+
+TEST_F(AnalyzeTest, ReportsATrace) {
+  Write(Trace(), "a.vtrace");
+  const Outcome outcome = Run({"analyze", "a.vtrace"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.output, HasSubstr("peak allocated"));
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST_F(AnalyzeTest, JsonIsOneObjectWithEveryLiveAllocation) {
+  Write(Trace(), "a.vtrace");
+  const auto json = nlohmann::json::parse(Run({"analyze", "--format", "json", "a.vtrace"}).output);
+  const auto& peak = json["devices"][0]["at_peak"];
+  EXPECT_EQ(peak["allocations"].size(), peak["allocation_count"].get<size_t>());
+  const auto two =
+      nlohmann::json::parse(Run({"analyze", "--format", "json", "--top", "2", "a.vtrace"}).output);
+  EXPECT_EQ(two["devices"][0]["at_peak"]["allocations"].size(), 2U);
+}
+
+TEST_F(AnalyzeTest, NewestTraceHereIsTakenAndNamed) {
+  const std::string old = Write(Trace(), "old.vtrace");
+  Write(Trace(), "new.vtrace");
+  std::filesystem::last_write_time(old,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  for (const char* command : {"analyze", "dump"}) {
+    const Outcome outcome = Run({command});
+    EXPECT_EQ(outcome.code, kDone);
+    EXPECT_THAT(outcome.errors, HasSubstr("newest trace here is new.vtrace"));
+  }
+}
+
+TEST_F(AnalyzeTest, FolderOfARunIsEveryTraceInIt) {
+  std::filesystem::create_directory("run");
+  Write(Trace(), "run/rank0.vtrace");
+  Write(Trace(), "run/rank1.vtrace");
+  const Outcome outcome = Run({"analyze", "run"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.output, HasSubstr("rank0.vtrace"));
+  EXPECT_THAT(outcome.output, HasSubstr("rank1.vtrace"));
+  const Outcome dump = Run({"dump", "run"});
+  EXPECT_EQ(dump.code, kBadInput);
+  EXPECT_THAT(dump.errors, HasSubstr("2 traces; name one"));
+}
+
+TEST_F(AnalyzeTest, NoTraceHereIsASentenceWithTheRemedy) {
+  const Outcome outcome = Run({"analyze"});
+  EXPECT_EQ(outcome.code, kBadInput);
+  EXPECT_THAT(outcome.errors, HasSubstr("vramtrace record"));
+}
+
+TEST_F(AnalyzeTest, BadFilesAreNamedWithOffsetAndExpectation) {
+  Write("", "empty.vtrace");
+  Write("something else entirely", "text.vtrace");
+  for (const char* command : {"analyze", "dump"}) {
+    const Outcome empty = Run({command, "empty.vtrace"});
+    EXPECT_EQ(empty.code, kBadInput);
+    EXPECT_THAT(empty.errors, StartsWith("vramtrace: empty.vtrace, byte 0: "));
+    const Outcome text = Run({command, "text.vtrace"});
+    EXPECT_EQ(text.code, kBadInput);
+    EXPECT_THAT(text.errors, HasSubstr("expected the bytes VRTCHNK1"));
+    const Outcome missing = Run({command, "none.vtrace"});
+    EXPECT_EQ(missing.code, kBadInput);
+    EXPECT_THAT(missing.errors, HasSubstr("No such file"));
+  }
+}
+
+TEST_F(AnalyzeTest, TruncatedTraceIsReportedAndEndsWithThree) {
+  const std::string whole = Trace();
+  Write(whole.substr(0, whole.size() - 2 * 256 * 1024 + 1500), "cut.vtrace");
+  const Outcome outcome = Run({"analyze", "cut.vtrace"});
+  EXPECT_EQ(outcome.code, kBadInput);
+  EXPECT_THAT(outcome.output, HasSubstr("peak allocated"));
+  EXPECT_THAT(outcome.errors, HasSubstr("cut.vtrace: The file was cut"));
+}
+
+TEST_F(AnalyzeTest, WrongUsageIsTwo) {
+  EXPECT_EQ(Run({"analyze", "--format", "xml"}).code, kUsage);
+  EXPECT_EQ(Run({"analyze", "a", "b"}).code, kUsage);
+  EXPECT_EQ(Run({"dump", "--nonsense"}).code, kUsage);
+}
+
+TEST_F(AnalyzeTest, HelpHasAnExample) {
+  for (const char* command : {"analyze", "dump"}) {
+    const Outcome outcome = Run({command, "--help"});
+    EXPECT_EQ(outcome.code, kDone);
+    EXPECT_THAT(outcome.output, HasSubstr("Example:\n  vramtrace "));
+  }
+}
+
+}  // namespace
+}  // namespace vramtrace::cli
