@@ -26,7 +26,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using v1::Packet;
 
-constexpr uint64_t kMany = 200'000;  // some 8 MB of events
+constexpr uint64_t kMany = 60'000;  // some 2 MB of events
 constexpr int kOwnStatus = 7;
 
 void RecordBlocks(uint64_t count) {
@@ -59,7 +59,7 @@ TEST_P(RecordFaults, AFullDiskStopsTheRecordingOnly) {
   Scenario scenario;
   const std::string disk = scenario.Folder() + "/disk";
   ASSERT_EQ(mkdir(disk.c_str(), 0700), 0);
-  if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2m") != 0)
+  if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0)
     GTEST_SKIP() << "needs the right to mount a tmpfs";
   const auto result = scenario.Run([] {
     setenv("VRAMTRACE_WRITE", GetParam(), 1);
@@ -82,7 +82,7 @@ TEST_P(RecordFaults, AFileSizeLimitStopsTheRecordingOnly) {
   Scenario scenario;
   const auto result = scenario.Run([] {
     setenv("VRAMTRACE_WRITE", GetParam(), 1);
-    const rlimit limit{.rlim_cur = 3 << 20, .rlim_max = 3 << 20};
+    const rlimit limit{.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
     setrlimit(RLIMIT_FSIZE, &limit);
     errno = EDOM;
     RecordBlocks(kMany);
@@ -98,14 +98,14 @@ TEST_P(RecordFaults, TheTracesOwnLimitStopsTheRecordingOnly) {
   Scenario scenario;
   const auto result = scenario.Run([] {
     setenv("VRAMTRACE_WRITE", GetParam(), 1);
-    setenv("VRAMTRACE_MAX_SIZE", "2MiB", 1);
+    setenv("VRAMTRACE_MAX_SIZE", "1MiB", 1);
     RecordBlocks(kMany);
     std::exit(kOwnStatus);
   });
   EXPECT_EQ(result.exit_status, kOwnStatus);
   EXPECT_THAT(result.standard_error, HasSubstr("VRAMTRACE_MAX_SIZE"));
   ExpectPrefixAndLoss(ReadOnlyTrace(result), v1::Loss::REASON_STOPPED);
-  EXPECT_LE(std::filesystem::file_size(result.traces[0]), 2U << 20);
+  EXPECT_LE(std::filesystem::file_size(result.traces[0]), 1U << 20);
 }
 
 TEST_P(RecordFaults, AFileThatIsCutUnderOurFeetIsNoSignal) {

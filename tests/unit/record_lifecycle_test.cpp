@@ -174,13 +174,13 @@ TEST_P(RecordKill, NothingThatAHookReturnedFromIsLost) {
   ASSERT_NE(progress, MAP_FAILED);
   std::mt19937 random(static_cast<uint32_t>(getpid()));
   int killed_in_the_middle = 0;
-  constexpr int kRounds = 25;
+  constexpr int kRounds = 15;
   constexpr uint64_t kMostEvents = 60'000;  // some chunks a thread
   for (int round = 0; round < kRounds; ++round) {
     for (auto& returned : progress->returned) returned = 0;
     Scenario scenario;
     const pid_t child = scenario.Start([progress] {
-      alarm(60);
+      alarm(300);
       setenv("VRAMTRACE_WRITE", GetParam(), 1);
       setenv("VRAMTRACE_CHUNK_SIZE", "64KiB", 1);
       std::vector<std::thread> threads;
@@ -313,7 +313,7 @@ TEST(RecordFork, AChildThatUsesCudaFirstHasATraceOfItsOwn) {
 TEST(RecordFork, ForksWhileThreadsRecordDoNotHang) {
   Scenario scenario;
   const auto result = scenario.Run([] {
-    alarm(60);
+    alarm(300);
     RecordBlocks(1);
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
@@ -327,7 +327,7 @@ TEST(RecordFork, ForksWhileThreadsRecordDoNotHang) {
         }
       });
     }
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < 20; ++i) {
       const pid_t child = fork();
       if (child == 0) {
         RecordBlocks(3);
