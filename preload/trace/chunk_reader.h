@@ -56,7 +56,8 @@ struct Chunk {
 // `bytes` begins with a chunk header. Fewer than sizeof(ChunkHeader) bytes read as far as they go.
 inline ChunkFields DecodeChunkFields(std::span<const std::byte> bytes) {
   std::byte raw[sizeof(ChunkHeader)] = {};
-  std::memcpy(raw, bytes.data(), bytes.size() < sizeof(raw) ? bytes.size() : sizeof(raw));
+  const size_t present = bytes.size() < sizeof(raw) ? bytes.size() : sizeof(raw);
+  if (present > 0) std::memcpy(raw, bytes.data(), present);  // an empty span may have no address
   const auto read = [&raw](size_t offset, auto* value) { std::memcpy(value, raw + offset, sizeof(*value)); };
   ChunkFields fields;
   read(offsetof(ChunkHeader, magic), &fields.magic);

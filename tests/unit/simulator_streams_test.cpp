@@ -96,6 +96,9 @@ TEST(Capture, SpreadsThroughEventsAndEndsForAll) {
   ASSERT_EQ(WaitEvent(side, fork), Status::kOk);
   EXPECT_EQ(side->capture, nullptr);
   EXPECT_EQ(DestroyGraph(graph), Status::kOk);
+  EXPECT_EQ(DestroyEvent(fork), Status::kOk);
+  EXPECT_EQ(DestroyStream(side), Status::kOk);
+  EXPECT_EQ(DestroyStream(origin), Status::kOk);
 }
 
 TEST(Capture, IsRefusedOnTheDefaultStream) {
