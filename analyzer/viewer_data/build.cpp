@@ -43,7 +43,7 @@ class Keyframes {
     std::sort(ticks_.begin(), ticks_.end());
     ticks_.erase(std::unique(ticks_.begin(), ticks_.end()), ticks_.end());
   }
-  [[nodiscard]] bool Sees(const Life& life) const {
+  [[nodiscard]] bool Sees(const attribution::Life& life) const {
     const auto first = std::lower_bound(ticks_.begin(), ticks_.end(), life.allocated);
     return first != ticks_.end() && *first < life.freed;
   }
@@ -101,7 +101,7 @@ class Builder {
     UsedStacks stacks(*tables_, &strings);
     Rows rows(&stacks, &strings);
     std::vector<uint8_t> classes(blocks, static_cast<uint8_t>(attribution::MemoryClass::kUnknown));
-    ForEachLife(file_, tables_, stacks_, scan_, [&](const Life& life) {
+    attribution::ForEachLife(file_, tables_, stacks_, scan_, [&](const attribution::Life& life) {
       if (life.ordinal < classes.size()) {
         classes[life.ordinal] = static_cast<uint8_t>(life.explained.verdict.memory_class);
       }

@@ -6,16 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/attribution/lives.h"
 #include "analyzer/attribution/verdict.h"
 #include "analyzer/model/phase.h"
 #include "analyzer/viewer_data/columns.h"
 
 namespace vramtrace::viewer_data {
 
-// A tick is the ordinal of an event that concerns a device, over all devices. State "at" a tick is that after
-// its event.
-using Tick = uint32_t;
-inline constexpr Tick kNever = UINT32_MAX;
+using attribution::kNever;
+using attribution::Tick;
 
 // Tensor bytes by class; the last place is what the allocator's rounding adds.
 inline constexpr size_t kBands = attribution::kMemoryClassCount + 1;

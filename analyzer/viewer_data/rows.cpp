@@ -7,7 +7,7 @@
 
 namespace vramtrace::viewer_data {
 
-void Rows::Add(const Life& life) {
+void Rows::Add(const attribution::Life& life) {
   const timeline::Block& block = life.live.block;
   const attribution::Allocation& explained = life.explained;
   device_.push_back(static_cast<uint8_t>(life.device));

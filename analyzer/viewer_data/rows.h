@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/viewer_data/lives.h"
+#include "analyzer/attribution/lives.h"
 #include "analyzer/viewer_data/tables.h"
 
 namespace vramtrace::viewer_data {
@@ -12,7 +12,7 @@ namespace vramtrace::viewer_data {
 class Rows {
  public:
   Rows(UsedStacks* stacks, Strings* strings) : stacks_(stacks), strings_(strings) {}
-  void Add(const Life& life);
+  void Add(const attribution::Life& life);
   [[nodiscard]] size_t size() const { return bytes_.size(); }
   // Columns "block.*".
   void Write(Columns* columns) const;

@@ -1,5 +1,5 @@
 #pragma once
-// Every block of a trace with its whole life and its class, in one pass: what attribution::Explain says of
+// Every block of a trace with its whole life and its class, in one pass: what Explain says of
 // the blocks alive at one instant, for all of them.
 
 #include <cstdint>
@@ -8,9 +8,13 @@
 
 #include "analyzer/attribution/breakdown.h"
 #include "analyzer/timeline/scan.h"
-#include "analyzer/viewer_data/curve.h"
 
-namespace vramtrace::viewer_data {
+namespace vramtrace::attribution {
+
+// A tick is the ordinal of an event that concerns a device, over all devices. State "at" a tick is that after
+// its event.
+using Tick = uint32_t;
+inline constexpr Tick kNever = UINT32_MAX;
 
 // A block whose life is over, or which is alive at the end of the trace.
 struct Life {
@@ -19,7 +23,7 @@ struct Life {
   Tick allocated = 0;
   Tick freed = kNever;
   timeline::LiveBlock live;
-  attribution::Allocation explained;
+  Allocation explained;
 };
 
 // Calls `take` once for each block, in no order that means anything. Frees after the refusal that ended a
@@ -29,4 +33,4 @@ void ForEachLife(const std::shared_ptr<trace::TraceFile>& file,
                  const std::shared_ptr<const model::StackTable>& stacks, const timeline::Scan& scan,
                  const std::function<void(const Life&)>& take);
 
-}  // namespace vramtrace::viewer_data
+}  // namespace vramtrace::attribution

@@ -1,4 +1,4 @@
-#include "analyzer/viewer_data/lives.h"
+#include "analyzer/attribution/lives.h"
 
 #include <algorithm>
 #include <map>
@@ -8,10 +8,9 @@
 #include "analyzer/timeline/snapshot.h"
 #include "analyzer/trace/event_stream.h"
 
-namespace vramtrace::viewer_data {
+namespace vramtrace::attribution {
 namespace {
 
-using attribution::BlockLabels;
 using model::Phase;
 using timeline::NextPhase;
 using timeline::Snapshot;
@@ -105,8 +104,8 @@ class Collector {
     device.surroundings.request.device = index;
     device.surroundings.blocks.resize(1);
     const auto known = tables_->devices.find(index);
-    device.workspace_bytes = attribution::CublasWorkspaceBytes(
-        tables_->process, known == tables_->devices.end() ? nullptr : &known->second);
+    device.workspace_bytes =
+        CublasWorkspaceBytes(tables_->process, known == tables_->devices.end() ? nullptr : &known->second);
     const auto scanned = scan_.devices.find(index);
     if (scanned == scan_.devices.end()) return device;
     device.surroundings.request.instant = scanned->second.allocated.instant;
@@ -211,17 +210,17 @@ class Collector {
 
   void Emit(size_t slot, Device& device) {
     Open& open = slots_[slot];
-    attribution::Surroundings around{tables_.get(),         stacks_.get(), &scan_,
-                                     &device.surroundings,  &parameters_,  device.ended_out_of_memory,
-                                     device.workspace_bytes};
+    Surroundings around{tables_.get(),         stacks_.get(), &scan_,
+                        &device.surroundings,  &parameters_,  device.ended_out_of_memory,
+                        device.workspace_bytes};
     device.surroundings.blocks[0] = open.life.live;
     BlockLabels labels;
     timeline::Scan own;  // only this block's labels: JoinLabels looks at every one it is given
     if (!open.labels.empty()) {
       own.labels = std::move(open.labels);
-      labels = attribution::JoinLabels(own, device.surroundings).front();
+      labels = JoinLabels(own, device.surroundings).front();
     }
-    open.life.explained = attribution::ExplainBlock(around, 0, labels);
+    open.life.explained = ExplainBlock(around, 0, labels);
     take_(open.life);
     free_slots_.push_back(slot);
   }
@@ -230,7 +229,7 @@ class Collector {
   std::shared_ptr<const model::StackTable> stacks_;
   const timeline::Scan& scan_;
   const std::function<void(const Life&)>& take_;
-  attribution::ParameterSizes parameters_;
+  ParameterSizes parameters_;
   timeline::Replay replay_;
   timeline::ForwardIndex forwards_;
   std::map<uint32_t, Device> devices_;
@@ -256,4 +255,4 @@ void ForEachLife(const std::shared_ptr<trace::TraceFile>& file,
   collector.Finish();
 }
 
-}  // namespace vramtrace::viewer_data
+}  // namespace vramtrace::attribution
