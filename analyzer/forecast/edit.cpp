@@ -31,20 +31,13 @@ void Edit::Remove(RequestId id) { removed_[Raw(id)] = true; }
 void Edit::Scale(RequestId id, uint64_t numerator, uint64_t denominator) {
   Request& request = requests_[Raw(id)];
   request.bytes = (request.bytes * numerator + denominator - 1) / denominator;
-  // One divisor for both terms, so that halving an odd size rounds once.
-  SizeLaw& law = request.law;
-  const auto by = static_cast<int64_t>(denominator);
-  const auto times = static_cast<int64_t>(numerator);
-  const int64_t scaled = law.fixed * times;
-  law.fixed = scaled >= 0 ? (scaled + by - 1) / by : scaled / by;
-  law.slope *= times;
-  law.divisor *= denominator;
+  request.law = request.law.Times(numerator, denominator);
 }
 
 void Edit::Resize(RequestId id, Bytes bytes) {
   Request& request = requests_[Raw(id)];
   request.bytes = bytes;
-  request.law = {static_cast<int64_t>(bytes), 0, 1, LawBasis::kFixed};
+  request.law = SizeLaw::Fixed(bytes);
 }
 
 void Edit::FreeAfter(RequestId id, uint32_t place) {

@@ -44,8 +44,8 @@ struct Outcome {
 struct ReplayOptions {
   allocator::Settings settings;
   const allocator::VersionRules* rules = nullptr;  // borrowed, never nullptr
-  Bytes elsewhere = 0;         // context, code, other libraries and processes
-  Bytes total = 0;             // of the card; 0: no limit
+  Bytes elsewhere = 0;                             // context, code, other libraries and processes
+  Bytes total = 0;                                 // of the card; 0: no limit
 };
 
 // The settings and the release of the run itself, on a card without a limit. An error names the option that

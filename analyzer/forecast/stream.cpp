@@ -5,13 +5,22 @@
 namespace vramtrace::forecast {
 
 Bytes SizeLaw::At(uint64_t batch) const {
-  // Sizes and batches are far below 2^63 in every trace that a card can hold; a hostile one wraps in 128 bits.
-  const auto product = static_cast<__int128>(slope) * static_cast<__int128>(batch);
-  const __int128 bytes = fixed + product / static_cast<__int128>(divisor == 0 ? 1 : divisor);
-  if (bytes <= 0) return 0;
+  // In 128 bits: a hostile trace may hold any size, and only what a device can hold must come out exact.
   constexpr __int128 kMost = __int128{1} << 62;
+  const auto b = static_cast<__int128>(batch < (uint64_t{1} << 31) ? batch : uint64_t{1} << 31);
+  const __int128 sum = fixed + slope * b + square * b * b;
+  const auto by = static_cast<__int128>(divisor == 0 ? 1 : divisor);
+  if (sum <= 0) return 0;
+  const __int128 bytes = (sum + by - 1) / by;
   return static_cast<Bytes>(bytes < kMost ? bytes : kMost);
 }
+
+SizeLaw SizeLaw::Times(uint64_t numerator, uint64_t denominator) const {
+  const auto times = static_cast<int64_t>(numerator);
+  return {fixed * times, slope * times, square * times, divisor * denominator, basis};
+}
+
+SizeLaw SizeLaw::Fixed(Bytes bytes, LawBasis basis) { return {static_cast<int64_t>(bytes), 0, 0, 1, basis}; }
 
 bool IsBelow(std::string_view path, std::string_view prefix) {
   if (prefix.empty()) return true;

@@ -32,14 +32,19 @@ enum class LawBasis : uint8_t {
   kUnknown,   // one recording, and the size does not divide by the batch: kept as it is
 };
 
-// Bytes of one request at any batch: fixed + slope * batch / divisor, never below zero.
+// Bytes of one request at any batch b: (fixed + slope * b + square * b * b) / divisor, rounded up, never
+// below zero. `square` is for contrastive losses, which compare every sample with every other.
 struct SizeLaw {
   int64_t fixed = 0;
   int64_t slope = 0;
+  int64_t square = 0;
   uint64_t divisor = 1;
   LawBasis basis = LawBasis::kUnknown;
 
   [[nodiscard]] Bytes At(uint64_t batch) const;
+  // The law of numerator / denominator times the size.
+  [[nodiscard]] SizeLaw Times(uint64_t numerator, uint64_t denominator) const;
+  [[nodiscard]] static SizeLaw Fixed(Bytes bytes, LawBasis basis = LawBasis::kFixed);
 };
 
 // A place in the program that asks for memory. `key` is equal in two recordings of one program: it is made of
@@ -49,7 +54,7 @@ struct Site {
   uint64_t key = 0;
   Phase phase = Phase::kScript;
   bool has_module = false;
-  std::string module_path;    // in backward: of the forward that made the running node
+  std::string module_path;  // in backward: of the forward that made the running node
   std::string module_class;
   std::string operator_name;  // of the running autograd node: "AddmmBackward0"; empty in forward
   std::string text;           // for people: "modeling_gpt2.py:698 (forward)"
@@ -77,10 +82,11 @@ struct Request {
   Confidence confidence = Confidence::kLow;
   // Whose weight, gradient, optimizer state or autocast copy it is.
   ParameterId parameter = ParameterId::kNone;
-  bool is_copy = false;         // an autocast copy of `parameter`
-  bool saved = false;           // allocated in forward, and alive when backward followed
-  uint16_t state_key = 0;       // place in Stream::state_keys: "exp_avg"; 0: none
-  uint64_t autograd_number = 0;  // forward: what the next node will get; backward: the running node's; 0: none
+  bool is_copy = false;    // an autocast copy of `parameter`
+  bool saved = false;      // allocated in forward, and alive when backward followed
+  uint16_t state_key = 0;  // place in Stream::state_keys: "exp_avg"; 0: none
+  uint64_t autograd_number =
+      0;  // forward: what the next node will get; backward: the running node's; 0: none
 };
 
 enum class EventKind : uint8_t { kAllocate, kFree, kStepEnd };
@@ -106,14 +112,14 @@ struct RunFacts {
   Bytes total = 0;  // of the device
   // Device used less what the caching allocator held, at its highest: context, code, other libraries.
   Bytes elsewhere = 0;
-  Bytes context = 0;  // of it: what the device held when the context had just come; 0: not known
+  Bytes context = 0;         // of it: what the device held when the context had just come; 0: not known
   Bytes peak_allocated = 0;  // recorded
   Bytes peak_reserved = 0;
-  Bytes peak_used = 0;      // 0: the device was never asked
-  uint64_t batch = 0;       // first dimension that most inputs share; 0: not known
+  Bytes peak_used = 0;  // 0: the device was never asked
+  uint64_t batch = 0;   // first dimension that most inputs share; 0: not known
   std::vector<Input> inputs;
   allocator::PyTorchVersion pytorch;
-  std::string allocator_settings;  // PYTORCH_CUDA_ALLOC_CONF, or PYTORCH_ALLOC_CONF
+  std::string allocator_settings;       // PYTORCH_CUDA_ALLOC_CONF, or PYTORCH_ALLOC_CONF
   std::vector<std::string> optimizers;  // class names
   std::vector<std::string> command;
   uint64_t steps = 0;  // completed

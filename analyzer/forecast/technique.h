@@ -20,11 +20,11 @@ enum class Price : uint8_t { kNothing, kTime, kChangesTraining, kMoreCards };
 
 // Parameters that a user may give: "lora:rank=16", "checkpointing:every=2", "tensor-parallel:cards=4".
 struct TechniqueOptions {
-  uint32_t every = 1;   // checkpointing: each how many-th block
-  uint32_t rank = 16;   // LoRA, QLoRA, GaLore
-  uint32_t cards = 2;   // parallel techniques
+  uint32_t every = 1;              // checkpointing: each how many-th block
+  uint32_t rank = 16;              // LoRA, QLoRA, GaLore
+  uint32_t cards = 2;              // parallel techniques
   std::string targets = "linear";  // LoRA: linear (all of them), attention
-  uint32_t chunks = 8;  // chunked cross-entropy
+  uint32_t chunks = 8;             // chunked cross-entropy
 };
 
 // The edited stream, or the reason why the technique cannot be applied here: one clause, lower case.
@@ -37,14 +37,14 @@ struct Technique {
   std::string_view key;    // on the command line and in JSON: "checkpointing"; never changes
   std::string_view words;  // for people: "activation checkpointing of every block"
   Price price = Price::kNothing;
-  double slower_low = 0;   // share of the step time, 0.2 is 20 %
+  double slower_low = 0;  // share of the step time, 0.2 is 20 %
   double slower_high = 0;
   std::string_view training;      // what it changes in the training: one clause; empty: nothing
   std::string_view pytorch;       // the setting that turns it on
   std::string_view transformers;  // likewise; empty: no single setting
   std::string_view lightning;
-  std::string_view source;        // of the edit and of the cost
-  double residual_low = 0;   // of predicted allocated bytes against runs, as shares: the band (bands.h)
+  std::string_view source;  // of the edit and of the cost
+  double residual_low = 0;  // of predicted allocated bytes against runs, as shares: the band (bands.h)
   double residual_high = 0;
   // True where the run has it on already.
   bool (*is_on)(const Stream& stream) = nullptr;

@@ -11,6 +11,7 @@
 #include "analyzer/report/refusal_text.h"
 #include "analyzer/report/title.h"
 #include "analyzer/symbolize/names.h"
+#include "analyzer/timeline/batch.h"
 #include "analyzer/timeline/scan.h"
 #include "analyzer/timeline/snapshot.h"
 #include "analyzer/trace/being_written.h"
@@ -84,7 +85,6 @@ class Builder {
     for (const std::string& optimizer : scan_.optimizers) steps->add_optimizers(optimizer);
     if (scan_.inputs.empty()) return;
     const uint64_t newest = scan_.inputs.back().step;
-    std::map<int64_t, int> first_dimensions;
     for (const timeline::InputRow& row : scan_.inputs) {
       if (row.step != newest) continue;
       v1::Input* input = steps->add_inputs();
@@ -93,12 +93,8 @@ class Builder {
       input->set_bytes(row.bytes);
       input->set_on_device(row.on_device);
       for (const int64_t dimension : row.shape) input->add_shape(dimension);
-      if (!row.shape.empty()) ++first_dimensions[row.shape.front()];
     }
-    const auto most = std::max_element(first_dimensions.begin(), first_dimensions.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (most != first_dimensions.end() && most->first > 0)
-      steps->set_batch(static_cast<uint64_t>(most->first));
+    steps->set_batch(timeline::BatchOf(scan_));
   }
 
   // What each device's breakdowns are taken at.
