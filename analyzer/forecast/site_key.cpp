@@ -45,15 +45,19 @@ uint64_t SiteKeys::OfStack(model::StackId stack, uint64_t sequence) {
   uint64_t key = kSeed;
   for (auto at = path.rbegin(); at != path.rend(); ++at) {
     uint64_t& known = stack_keys_[*at];
-    if (known == 0) known = Mix(key, OfFrame(tables_.stacks[model::StackId{*at}].frame, sequence));
+    const model::FrameId frame = tables_.stacks[model::StackId{*at}].frame;
+    if (known == 0) known = IsNative(frame) ? key : Mix(key, OfFrame(frame, sequence));
     key = known;
   }
   return key;
 }
 
+bool SiteKeys::IsNative(model::FrameId frame) const {
+  return tables_.frames[frame].code == model::CodeId::kNone;
+}
+
 uint64_t SiteKeys::OfFrame(model::FrameId frame, uint64_t sequence) const {
   const model::FrameRow& row = tables_.frames[frame];
-  if (row.code == model::CodeId::kNone) return 1;  // a native frame: addresses differ from run to run
   const model::CodeRow& code = tables_.codes[row.code];
   uint64_t key = Mix(HashText(tables_.Text(code.file)), HashText(tables_.Text(code.qualified_name)));
   key = Mix(key, row.line);
