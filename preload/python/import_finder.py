@@ -9,7 +9,12 @@ import os
 import sys
 
 # Packages whose install(torch) is called, in this order, and the environment variable that must be set.
-ON_TORCH = (("internals", None), ("labels", None), ("dry_run", "VRAMTRACE_DRY_RUN_STEPS"))
+ON_TORCH = (
+    ("internals", None),
+    ("labels", None),
+    ("techniques", "VRAMTRACE_APPLY"),
+    ("dry_run", "VRAMTRACE_DRY_RUN_STEPS"),
+)
 
 native = None
 sources = None
