@@ -5,9 +5,16 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "analyzer/cli/gpus_cost_options.h"
+#include "analyzer/cli/launch/units.h"
 #include "analyzer/cli/subcommand.h"
+#include "analyzer/gpus/prices.h"
+#include "analyzer/gpus/select.h"
 #include "analyzer/report/units.h"
 #include "preload/catalogue/catalogue.h"
 
@@ -17,31 +24,23 @@ namespace {
 using catalogue::Gpu;
 using nlohmann::ordered_json;
 
-struct PriceRange {
-  double low = 0;
-  double high = 0;
-};
-
 // What an hour costs over every market that names this card, by currency.
-std::map<std::string, PriceRange> PricesOf(const Gpu& gpu) {
-  std::map<std::string, PriceRange> ranges;
-  for (const catalogue::Price& price : catalogue::Prices()) {
-    if (price.gpu_id != gpu.id) continue;
+std::string PriceText(const Gpu& gpu, const gpus::PriceTable& prices) {
+  std::map<std::string, std::pair<double, double>> ranges;
+  for (const gpus::Offer* offer : prices.For(gpu)) {
+    if (offer->gpu_id.empty()) continue;
     const auto [range, is_new] =
-        ranges.try_emplace(std::string(price.currency), PriceRange{price.per_hour_low, price.per_hour_high});
+        ranges.try_emplace(offer->currency, offer->per_hour_low, offer->per_hour_high);
     if (is_new) continue;
-    range->second.low = std::min(range->second.low, price.per_hour_low);
-    range->second.high = std::max(range->second.high, price.per_hour_high);
+    range->second.first = std::min(range->second.first, offer->per_hour_low);
+    range->second.second = std::max(range->second.second, offer->per_hour_high);
   }
-  return ranges;
-}
-
-std::string PriceText(const Gpu& gpu) {
   std::string text;
-  for (const auto& [currency, range] : PricesOf(gpu)) {
+  for (const auto& [currency, range] : ranges) {
     if (!text.empty()) text += ", ";
-    text += range.low == range.high ? fmt::format("{} {:.2f}", currency, range.low)
-                                    : fmt::format("{} {:.2f}-{:.2f}", currency, range.low, range.high);
+    text += range.first == range.second
+                ? fmt::format("{} {:.2f}", currency, range.first)
+                : fmt::format("{} {:.2f}-{:.2f}", currency, range.first, range.second);
   }
   return text.empty() ? "-" : text;
 }
@@ -50,16 +49,17 @@ std::string CapabilityText(const Gpu& gpu) {
   return fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor);
 }
 
-void PrintTable() {
+void PrintTable(const std::vector<const Gpu*>& cards, const gpus::PriceTable& prices) {
   fmt::print("{:<16} {:<36} {:<15} {:>4} {:>4} {:>11} {:>1} {:>6}  {}\n", "id", "device name", "architecture",
              "CC", "SMs", "CUDA total", "", "GB/s", "price per hour");
-  for (const Gpu& gpu : catalogue::Gpus()) {
+  for (const Gpu* card : cards) {
+    const Gpu& gpu = *card;
     const auto totals = catalogue::TotalsOf(gpu);
     fmt::print("{:<16} {:<36} {:<15} {:>4} {:>4} {:>11} {:>1} {:>6.0f}  {}\n", gpu.id, gpu.device_name,
                gpu.architecture, CapabilityText(gpu), gpu.multiprocessors,
                totals ? report::Size(totals->cuda_bytes) : "-",
                totals ? std::string(1, static_cast<char>(totals->cuda_basis)) : "-", gpu.bandwidth_gb_per_s,
-               PriceText(gpu));
+               PriceText(gpu, prices));
   }
   fmt::print(
       "\nCUDA total is what a program can have at most, context included (cudaMemGetInfo). How it is "
@@ -78,7 +78,7 @@ std::string TotalText(const std::optional<uint64_t>& bytes, catalogue::Basis bas
   return fmt::format("{} ({} bytes; {})", report::Size(*bytes), *bytes, catalogue::BasisText(basis));
 }
 
-void PrintOne(const Gpu& gpu) {
+void PrintOne(const Gpu& gpu, const gpus::PriceTable& prices) {
   fmt::print("{}: {}\n", gpu.id, gpu.device_name);
   Row("architecture", fmt::format("{}, compute capability {}, {} SMs", gpu.architecture, CapabilityText(gpu),
                                   gpu.multiprocessors));
@@ -100,15 +100,15 @@ void PrintOne(const Gpu& gpu) {
   Row("links", fmt::format("GPU {}, PCIe {}", gpu.gpu_link, gpu.pcie));
   Row("power", fmt::format("{} W", gpu.power_watts));
   if (!gpu.note.empty()) Row("note", std::string(gpu.note));
-  for (const catalogue::Price& price : catalogue::Prices()) {
-    if (price.gpu_id != gpu.id) continue;
-    Row("price per hour", fmt::format("{} {:g} to {:g}, {}, {} ({})", price.currency, price.per_hour_low,
-                                      price.per_hour_high, price.market, price.date, price.source));
+  for (const gpus::Offer* offer : prices.For(gpu)) {
+    if (offer->gpu_id.empty()) continue;
+    Row("price per hour", fmt::format("{} {:g} to {:g}, {}, {} ({})", offer->currency, offer->per_hour_low,
+                                      offer->per_hour_high, offer->market, offer->date, offer->source));
   }
   fmt::print("\nTry it: vramtrace dry-run --gpu {} -- python train.py\n", gpu.id);
 }
 
-ordered_json ToJson(const Gpu& gpu) {
+ordered_json ToJson(const Gpu& gpu, const gpus::PriceTable& prices) {
   ordered_json row;
   row["id"] = gpu.id;
   row["device_name"] = gpu.device_name;
@@ -136,14 +136,14 @@ ordered_json ToJson(const Gpu& gpu) {
   row["power_watts"] = gpu.power_watts;
   row["note"] = gpu.note;
   row["prices"] = ordered_json::array();
-  for (const catalogue::Price& price : catalogue::Prices()) {
-    if (price.gpu_id != gpu.id) continue;
-    row["prices"].push_back({{"currency", price.currency},
-                             {"per_hour_low", price.per_hour_low},
-                             {"per_hour_high", price.per_hour_high},
-                             {"market", price.market},
-                             {"date", price.date},
-                             {"source", price.source}});
+  for (const gpus::Offer* offer : prices.For(gpu)) {
+    if (offer->gpu_id.empty()) continue;
+    row["prices"].push_back({{"currency", offer->currency},
+                             {"per_hour_low", offer->per_hour_low},
+                             {"per_hour_high", offer->per_hour_high},
+                             {"market", offer->market},
+                             {"date", offer->date},
+                             {"source", offer->source}});
   }
   return row;
 }
@@ -151,42 +151,79 @@ ordered_json ToJson(const Gpu& gpu) {
 class GpusCommand final : public Subcommand {
  public:
   [[nodiscard]] std::string_view Name() const override { return "gpus"; }
-  [[nodiscard]] std::string_view Summary() const override { return "List the GPUs that can be simulated"; }
-  [[nodiscard]] std::string_view Example() const override { return "vramtrace gpus rtx4090"; }
+  [[nodiscard]] std::string_view Summary() const override {
+    return "List the cards of the catalogue, or show one";
+  }
+  [[nodiscard]] std::string_view Example() const override { return "vramtrace gpus show rtx4090"; }
 
   void AddOptions(CLI::App& app) override {
-    app.add_option("name", name_, "One GPU, by id or device name; all of them without it");
+    app.add_option("name", words_, "show NAME: one card, by id or device name; all of them without it")
+        ->expected(0, kMostWords);
     app.add_option("--format", format_, "text or json")->check(CLI::IsMember({"text", "json"}));
+    app.add_option("--sort", selection_.sort, "What to sort by, the best first")
+        ->check(CLI::IsMember(gpus::SortNames()));
+    app.add_option("--memory", memory_, "At least this CUDA total, such as 24GB or 40GiB");
+    app.add_option("--bandwidth", selection_.least_bandwidth_gb_per_s, "At least this many GB/s");
+    app.add_option("--architecture", selection_.architecture, "Ampere, Ada, Hopper, ...");
+    app.add_option("--max-price", selection_.most_per_hour, "At most this much an hour, in --currency");
+    app.add_option("--currency", selection_.currency, "CNY or USD, for --max-price and --sort")
+        ->check(CLI::IsMember({"CNY", "USD"}))
+        ->capture_default_str();
+    app.add_option("--prices", prices_, "Rental prices: builtin, or a CSV file of the same form");
   }
 
   [[nodiscard]] int Run() override {
-    const bool json = format_ == "json";
-    if (name_.empty()) {
-      if (json) {
-        ordered_json all = ordered_json::array();
-        for (const Gpu& gpu : catalogue::Gpus()) all.push_back(ToJson(gpu));
-        fmt::print("{}\n", all.dump(2));
-      } else {
-        PrintTable();
-      }
-      return kDone;
+    trace::Result<gpus::PriceTable> prices = gpus::LoadPrices(prices_);
+    if (!prices.ok()) return SayCostError(prices.error());
+    if (!memory_.empty()) {
+      const std::optional<uint64_t> least = launch::ParseSize(memory_);
+      if (!least) return Wrong(fmt::format("--memory {}: expected a size such as 24GB", memory_));
+      selection_.least_memory_bytes = *least;
     }
-    const Gpu* gpu = catalogue::FindGpu(name_);
-    if (gpu == nullptr) {
-      fmt::print(stderr, "vramtrace: {}\n", catalogue::UnknownGpuMessage(name_));
-      return kUsage;
-    }
-    if (json) {
-      fmt::print("{}\n", ToJson(*gpu).dump(2));
+    // `gpus show rtx4090`, `gpus rtx4090`, `gpus RTX 4090`
+    const bool show = !words_.empty() && words_.front() == "show";
+    if (show && words_.size() == 1) return Wrong("gpus show needs the name of a card");
+    if (words_.empty()) return List(prices.value());
+    return Show(fmt::format("{}", fmt::join(words_.begin() + (show ? 1 : 0), words_.end(), " ")),
+                prices.value());
+  }
+
+ private:
+  static constexpr int kMostWords = 8;
+
+  static int Wrong(const std::string& message) {
+    fmt::print(stderr, "vramtrace: {}\n", message);
+    return kUsage;
+  }
+
+  [[nodiscard]] int List(const gpus::PriceTable& prices) const {
+    const std::vector<const Gpu*> cards = gpus::Select(selection_, prices);
+    if (format_ == "json") {
+      ordered_json all = ordered_json::array();
+      for (const Gpu* gpu : cards) all.push_back(ToJson(*gpu, prices));
+      fmt::print("{}\n", all.dump(2));
     } else {
-      PrintOne(*gpu);
+      PrintTable(cards, prices);
     }
     return kDone;
   }
 
- private:
-  std::string name_;
+  [[nodiscard]] int Show(const std::string& name, const gpus::PriceTable& prices) const {
+    const Gpu* gpu = catalogue::FindGpu(name);
+    if (gpu == nullptr) return Wrong(catalogue::UnknownGpuMessage(name));
+    if (format_ == "json") {
+      fmt::print("{}\n", ToJson(*gpu, prices).dump(2));
+    } else {
+      PrintOne(*gpu, prices);
+    }
+    return kDone;
+  }
+
+  std::vector<std::string> words_;
   std::string format_ = "text";
+  std::string memory_;
+  std::string prices_ = "builtin";
+  gpus::Selection selection_;
 };
 
 }  // namespace

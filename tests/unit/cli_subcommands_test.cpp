@@ -142,6 +142,27 @@ TEST(Gpus, ShowsOneByAnyOfItsNames) {
   }
   EXPECT_EQ(nlohmann::json::parse(Call({"gpus", "l4", "--format", "json"}).out)["device_name"], "NVIDIA L4");
   EXPECT_EQ(Call({"gpus", "--format", "xml"}).code, kUsage);
+  EXPECT_EQ(Call({"gpus", "show", "RTX", "4090"}).out, Call({"gpus", "rtx4090"}).out);
+  EXPECT_THAT(Call({"gpus", "show"}).err, HasSubstr("needs the name"));
+}
+
+TEST(Gpus, FiltersAndSorts) {
+  const auto rows = [](std::vector<const char*> words) {
+    words.insert(words.begin(), "gpus");
+    words.insert(words.end(), {"--format", "json"});
+    return nlohmann::json::parse(Call(words).out);
+  };
+  const auto large = rows({"--memory", "100GB", "--sort", "memory"});
+  ASSERT_GE(large.size(), 5u);
+  EXPECT_EQ(large[0]["id"], "gb300");
+  for (const auto& row : large) EXPECT_GE(row["cuda_total"]["bytes"], 100'000'000'000u);
+  for (const auto& row : rows({"--max-price", "2", "--currency", "CNY"})) EXPECT_FALSE(row["prices"].empty());
+  EXPECT_EQ(rows({"--architecture", "volta"}).size(), 2u);
+  EXPECT_EQ(Call({"gpus", "--sort", "beauty"}).code, kUsage);
+  EXPECT_THAT(Call({"gpus", "--memory", "lots"}).err, HasSubstr("--memory lots"));
+  const Outcome prices = Call({"gpus", "--prices", "/no/such.csv"});
+  EXPECT_EQ(prices.code, kBadInput);
+  EXPECT_THAT(prices.err, HasSubstr("/no/such.csv"));
 }
 
 }  // namespace
