@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from script.checks import builds, formatting, hygiene, installation, tidy
+from script.checks import builds, formatting, hygiene, installation, tidy, viewer
 from script.checks.outcome import Outcome, State
 from script.checks.process import LOGS, say
 
@@ -66,6 +66,7 @@ STAGES = (
     Stage("training", "real PyTorch, its counters the referee", training_tests, ("build",)),
     Stage("accuracy", "a small member of each accuracy matrix", accuracy_tests, ("build",)),
     Stage("install", "cmake --install and a run from there", installation.check_installation, ("build",)),
+    Stage("viewer", "the viewer's types, lint, units and browser tests", viewer.check_viewer, ("build",)),
     Stage("lint", "formats and the repository", lint, ("build",)),
     Stage("analysis", "clang-tidy with the static analyzer", analysis, ("build",), True),
     Stage("asan", "with address and undefined sanitizers", sanitized("asan", ("unit", "golden", "fuzz"))),

@@ -77,6 +77,7 @@ for (const trace of traces) {
     it('goes by keyboard, and the address keeps the state', async () => {
       const { tab, trouble } = await open(browser, page);
       await tab.keyboard.press('?');
+      await tab.waitForSelector('dialog[open]');
       assert.ok(await tab.isVisible('dialog'));
       await tab.screenshot({ path: join(pictures, `${name}-help.png`) });
       await tab.keyboard.press('Escape');
