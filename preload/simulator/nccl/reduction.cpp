@@ -189,6 +189,15 @@ double ScalarOf(ncclRedOp_t operation) {
                                                                   : 1.0;
 }
 
+/// Without std::pow, whose newest version is glibc's of 2.29.
+double Power(double base, int exponent) {
+  double product = 1.0;
+  for (; exponent > 0; exponent /= 2, base *= base) {
+    if (exponent % 2 == 1) product *= base;
+  }
+  return product;
+}
+
 bool ReduceIdentical(void* values, uint64_t count, ncclDataType_t type, ncclRedOp_t operation, int ranks) {
   const size_t width = ElementBytes(type);
   if (width == 0 || type == ncclFloat8e4m3 || type == ncclFloat8e5m2) return false;
@@ -199,7 +208,7 @@ bool ReduceIdentical(void* values, uint64_t count, ncclDataType_t type, ncclRedO
   auto* element = static_cast<unsigned char*>(values);
   for (uint64_t i = 0; i < count; ++i, element += width) {
     if (operation == ncclProd) {
-      Save(element, type, std::pow(Load(element, type), ranks));
+      Save(element, type, Power(Load(element, type), ranks));
     } else if (operation != ncclSum || !MultiplyByRanks(element, type, ranks)) {
       Save(element, type, Load(element, type) * factor);
     }
