@@ -25,6 +25,9 @@ struct TechniqueOptions {
   uint32_t cards = 2;              // parallel techniques
   std::string targets = "linear";  // LoRA: linear (all of them), attention
   uint32_t chunks = 8;             // chunked cross-entropy
+  uint32_t blocks = 1;             // freezing: how many of the last blocks are trained
+  uint32_t steps = 2;              // gradient accumulation: micro-batches a step
+  uint32_t length = 0;             // sequence length; 0: half of the run's
 };
 
 // The edited stream, or the reason why the technique cannot be applied here: one clause, lower case.
@@ -39,12 +42,12 @@ struct Technique {
   Price price = Price::kNothing;
   double slower_low = 0;  // share of the step time, 0.2 is 20 %
   double slower_high = 0;
-  std::string_view training;      // what it changes in the training: one clause; empty: nothing
-  std::string_view pytorch;       // the setting that turns it on
-  std::string_view transformers;  // likewise; empty: no single setting
-  std::string_view lightning;
-  std::string_view source;  // of the edit and of the cost
-  double residual_low = 0;  // of predicted allocated bytes against runs, as shares: the band (bands.h)
+  std::string_view training = {};      // what it changes in the training: one clause; empty: nothing
+  std::string_view pytorch = {};       // the setting that turns it on
+  std::string_view transformers = {};  // likewise; empty: no single setting
+  std::string_view lightning = {};
+  std::string_view source = {};  // of the edit and of the cost
+  double residual_low = 0;       // of predicted allocated bytes against runs, as shares: the band (bands.h)
   double residual_high = 0;
   // True where the run has it on already.
   bool (*is_on)(const Stream& stream) = nullptr;
