@@ -237,6 +237,7 @@ void FillFacts(const trace::TraceFile& file, const model::Tables& tables, const 
   facts->peak_reserved = scanned.reserved.bytes;
   facts->peak_used = scanned.used_ever_known ? scanned.used.bytes : 0;
   if (facts->peak_used > facts->peak_reserved) facts->elsewhere = facts->peak_used - facts->peak_reserved;
+  facts->context = std::min(scanned.context_bytes, facts->elsewhere);
   facts->batch = timeline::BatchOf(scan);
   for (const timeline::InputRow& row : scan.inputs) {
     if (row.step != scan.inputs.back().step) continue;

@@ -50,6 +50,7 @@ class Scanner {
       result.contradictions = device.memory.contradictions();
       result.counters = device.memory.counters();
       result.total_bytes = device.memory.total_bytes();
+      result.context_bytes = device.memory.context_bytes().value_or(0);
     }
     return std::move(scan_);
   }

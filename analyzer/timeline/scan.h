@@ -50,6 +50,7 @@ struct DeviceScan {
   Contradictions contradictions;
   CounterCheck counters;
   uint64_t total_bytes = 0;
+  uint64_t context_bytes = 0;  // what the device held just after the context came; 0: not known
   // The newest refusal was followed by no successful allocation: the run ended there.
   [[nodiscard]] bool EndedOutOfMemory() const;
   uint64_t allocations = 0;  // blocks and driver allocations that succeeded

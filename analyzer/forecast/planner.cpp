@@ -1,0 +1,258 @@
+#include "analyzer/forecast/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace vramtrace::forecast {
+namespace {
+
+// With two recordings, the one whose batch is nearer by ratio is edited: kernels change with size.
+double Distance(uint64_t a, uint64_t b) {
+  return std::fabs(std::log(static_cast<double>(a)) - std::log(static_cast<double>(b)));
+}
+
+bool Contains(std::span<const Chosen> chosen, const Technique* technique) {
+  return std::any_of(chosen.begin(), chosen.end(),
+                     [&](const Chosen& one) { return one.technique == technique; });
+}
+
+trace::Error CannotPair(const Stream& second, std::string why) {
+  return trace::Error{second.facts.trace, std::nullopt, std::move(why)};
+}
+
+}  // namespace
+
+trace::Result<std::shared_ptr<Planner>> Planner::Make(std::vector<Stream> streams) {
+  trace::Result<ReplayOptions> options = OptionsOf(streams.front().facts);
+  if (!options.ok()) return options.error();
+  const std::shared_ptr<Planner> planner(new Planner());
+  planner->options_ = options.value();
+  if (streams.size() > 1) {
+    const Stream& first = streams[0];
+    Stream& second = streams[1];
+    if (first.batch == 0 || second.batch == 0) {
+      return CannotPair(
+          second.batch == 0 ? second : first,
+          "the batch of this recording is not known (no input of the root module says it); give "
+          "it with --recorded-batch.");
+    }
+    if (first.batch == second.batch) {
+      return CannotPair(second,
+                        fmt::format("was recorded with batch {}, as the other trace was; two recordings "
+                                    "tell the sizes' laws only where their batches differ.",
+                                    second.batch));
+    }
+    const Stream copy = streams[0];
+    planner->alignment_ = SetLawsByTwo(&streams[0], second);
+    SetLawsByTwo(&second, copy);
+    constexpr double kLeastShare = 0.5;
+    if (planner->alignment_.share() < kLeastShare) {
+      return CannotPair(second,
+                        fmt::format("only {:.0f} % of its bytes are asked for at places that the other "
+                                    "trace has too: these are not two runs of one program.",
+                                    100 * planner->alignment_.share()));
+    }
+  }
+  for (Stream& stream : streams) {
+    planner->streams_.push_back(std::make_shared<const Stream>(std::move(stream)));
+  }
+  return planner;
+}
+
+const Stream& Planner::NearestTo(uint64_t batch) const {
+  const auto nearest = std::min_element(streams_.begin(), streams_.end(), [&](const auto& a, const auto& b) {
+    return Distance(a->batch, batch) < Distance(b->batch, batch);
+  });
+  return **nearest;
+}
+
+std::vector<uint64_t> Planner::RecordedBatches() const {
+  std::vector<uint64_t> batches;
+  for (const auto& stream : streams_) {
+    if (stream->batch != 0) batches.push_back(stream->batch);
+  }
+  return batches;
+}
+
+const Prediction& Planner::recorded() { return Predict(facts().batch, {}); }
+
+bool Planner::ReplayIsExact() {
+  const Outcome& outcome = recorded().outcome;
+  return facts().requests_without_size == 0 && outcome.allocated.bytes == facts().peak_allocated &&
+         outcome.reserved.bytes == facts().peak_reserved;
+}
+
+Evidence Planner::EvidenceFor(uint64_t batch, std::span<const Chosen> chosen) const {
+  Evidence evidence;
+  const bool recorded = std::any_of(streams_.begin(), streams_.end(),
+                                    [&](const auto& stream) { return stream->batch == batch; });
+  evidence.basis = recorded             ? Basis::kRecording
+                   : two_recordings()   ? Basis::kTwoRecordings
+                   : facts().batch == 1 ? Basis::kOneSample
+                                        : Basis::kOneRecording;
+  evidence.simulated = facts().simulated;
+  evidence.sizes_known = facts().requests_without_size == 0;
+  evidence.events_lost = facts().lost_events;
+  evidence.steps_seen = facts().steps >= 2;
+  if (two_recordings()) evidence.matched_share = alignment_.share();
+  for (const Chosen& one : chosen) {
+    evidence.technique_low += one.technique->residual_low;
+    evidence.technique_high += one.technique->residual_high;
+  }
+  return evidence;
+}
+
+const Prediction& Planner::Predict(uint64_t batch, std::span<const Chosen> chosen) {
+  std::string key = std::to_string(batch);
+  for (const Chosen& one : chosen) key += " " + TextOf(one);
+  std::unique_ptr<Prediction>& known = predictions_[key];
+  if (known != nullptr) return *known;
+  known = std::make_unique<Prediction>();
+  Prediction& prediction = *known;
+  prediction.batch = batch;
+  prediction.techniques.assign(chosen.begin(), chosen.end());
+  prediction.options = options_;
+  prediction.band = BandOf(EvidenceFor(batch, chosen));
+  // Techniques look at the recorded sizes; the batch changes after them, as every request carries its law.
+  std::variant<Stream, std::string> edited = ApplyTechniques(NearestTo(batch), chosen);
+  if (const auto* why = std::get_if<std::string>(&edited)) {
+    prediction.refused = *why;
+    return prediction;
+  }
+  for (const Chosen& one : chosen) {
+    if (one.technique->settings != nullptr) one.technique->settings(&prediction.options, one.options);
+  }
+  prediction.stream = std::make_shared<const Stream>(AtBatch(std::move(std::get<Stream>(edited)), batch));
+  prediction.outcome = Replay(*prediction.stream, prediction.options);
+  return prediction;
+}
+
+Judgement Planner::JudgeOn(const Prediction& prediction, const Card& card) const {
+  ReplayOptions options = prediction.options;
+  options.total = card.total;
+  options.elsewhere = card.elsewhere;
+  return Judge(*prediction.stream, prediction.outcome, options, prediction.band);
+}
+
+std::optional<uint64_t> Planner::LargestBatch(const Card& card, std::span<const Chosen> chosen) {
+  if (facts().batch == 0 || card.total == 0) return std::nullopt;
+  const auto fits = [&](uint64_t batch) {
+    const Prediction& prediction = Predict(batch, chosen);
+    return prediction.refused.empty() && JudgeOn(prediction, card).verdict == Verdict::kFits;
+  };
+  if (!fits(1)) return std::nullopt;
+  uint64_t low = 1;
+  uint64_t high = 2;
+  while (high < kMostBatch && fits(high)) {
+    low = high;
+    high *= 2;
+  }
+  if (high >= kMostBatch) return kMostBatch;
+  while (high - low > 1) {
+    const uint64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+Candidate Planner::Weigh(const Prediction& prediction, size_t base, const Card& card,
+                         const Advice& advice) const {
+  Candidate candidate;
+  candidate.prediction = &prediction;
+  candidate.judgement = JudgeOn(prediction, card);
+  double low = 1;
+  double high = 1;
+  for (size_t i = base; i < prediction.techniques.size(); ++i) {
+    const Technique& technique = *prediction.techniques[i].technique;
+    candidate.price = std::max(candidate.price, technique.price);
+    low *= 1 + technique.slower_low;
+    high *= 1 + technique.slower_high;
+  }
+  candidate.slower_low = low - 1;
+  candidate.slower_high = high - 1;
+  candidate.saves =
+      static_cast<int64_t>(advice.judgement.expected) - static_cast<int64_t>(candidate.judgement.expected);
+  const Bytes most = std::max(advice.judgement.expected, candidate.judgement.low) - candidate.judgement.low;
+  candidate.saves_most = most;
+  return candidate;
+}
+
+Advice Planner::Advise(const Card& card, uint64_t batch, std::span<const Chosen> chosen) {
+  Advice advice;
+  advice.as_is = &Predict(batch, chosen);
+  if (!advice.as_is->refused.empty()) return advice;
+  advice.judgement = JudgeOn(*advice.as_is, card);
+  const Stream& run = *streams_.front();
+
+  std::vector<Candidate> single;
+  for (const Technique& technique : Techniques()) {
+    if (Contains(chosen, &technique)) continue;
+    if (technique.is_on != nullptr && technique.is_on(run)) {
+      advice.already_on.push_back(&technique);
+      continue;
+    }
+    std::vector<Chosen> with(chosen.begin(), chosen.end());
+    with.push_back({&technique, {}});
+    const Prediction& prediction = Predict(batch, with);
+    if (!prediction.refused.empty()) {
+      advice.refused.push_back(&prediction);
+      continue;
+    }
+    single.push_back(Weigh(prediction, chosen.size(), card, advice));
+  }
+  const Bytes shortage = advice.judgement.high > card.total ? advice.judgement.high - card.total : 0;
+  std::vector<const Candidate*> partial;
+  for (const Candidate& candidate : single) {
+    if (candidate.judgement.verdict == Verdict::kFits) {
+      if (candidate.saves > 0 || advice.judgement.verdict != Verdict::kFits)
+        advice.fitting.push_back(candidate);
+    } else if (candidate.saves_most < shortage) {
+      advice.useless.push_back(candidate);
+      if (candidate.saves > 0) partial.push_back(&candidate);
+    } else {
+      advice.falling_short.push_back(candidate);
+      if (candidate.saves > 0) partial.push_back(&candidate);
+    }
+  }
+  // Pairs of what does not do alone.
+  for (size_t i = 0; i < partial.size(); ++i) {
+    for (size_t j = i + 1; j < partial.size(); ++j) {
+      std::vector<Chosen> with = partial[i]->prediction->techniques;
+      with.push_back(partial[j]->prediction->techniques.back());
+      const Prediction& prediction = Predict(batch, with);
+      if (!prediction.refused.empty()) continue;
+      Candidate pair = Weigh(prediction, chosen.size(), card, advice);
+      if (pair.judgement.verdict == Verdict::kFits) advice.fitting.push_back(pair);
+    }
+  }
+  std::stable_sort(advice.fitting.begin(), advice.fitting.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.price != b.price) return a.price < b.price;
+    if (a.slower_high != b.slower_high) return a.slower_high < b.slower_high;
+    if (a.prediction->techniques.size() != b.prediction->techniques.size()) {
+      return a.prediction->techniques.size() < b.prediction->techniques.size();
+    }
+    return a.saves > b.saves;
+  });
+  const auto by_saving = [](const Candidate& a, const Candidate& b) { return a.saves > b.saves; };
+  std::stable_sort(advice.falling_short.begin(), advice.falling_short.end(), by_saving);
+  std::stable_sort(advice.useless.begin(), advice.useless.end(), by_saving);
+  return advice;
+}
+
+std::string TextOf(const Chosen& chosen) {
+  const TechniqueOptions usual;
+  std::string options;
+  const auto add = [&](std::string_view name, const auto& value, const auto& default_value) {
+    if (value != default_value) options += fmt::format("{}{}={}", options.empty() ? ":" : ",", name, value);
+  };
+  add("every", chosen.options.every, usual.every);
+  add("rank", chosen.options.rank, usual.rank);
+  add("cards", chosen.options.cards, usual.cards);
+  add("targets", chosen.options.targets, usual.targets);
+  add("chunks", chosen.options.chunks, usual.chunks);
+  return std::string(chosen.technique->key) + options;
+}
+
+}  // namespace vramtrace::forecast
