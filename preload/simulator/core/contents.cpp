@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "preload/simulator/core/faults.h"
 #include "preload/simulator/core/log.h"
 #include "preload/simulator/core/options.h"
 #include "preload/simulator/core/report.h"
 #include "preload/simulator/core/state.h"
+#include "preload/simulator/core/values.h"
 
 namespace vramtrace::simulator {
 namespace {
@@ -28,24 +31,11 @@ bool MayStore(const State& state, uint64_t bytes) {
   return bytes <= kAlwaysStored || state.stored.stored_bytes() + bytes <= options.store_limit_bytes;
 }
 
-// Every byte of [address, address + bytes) is in live device memory; neighbouring mappings count as one.
-bool IsLive(State& state, uint64_t address, uint64_t bytes) {
-  uint64_t end = address + bytes;
-  if (end < address) return false;
-  while (address < end) {
-    const auto* range = RangeOf(state, address);
-    if (range == nullptr) return false;
-    // Requests are rounded to the alignment by the driver, and programs use what the rounding gives them.
-    uint64_t unit = range->second.charged != 0 ? kPageBytes : kAddressAlignment;
-    address = range->first + (range->second.bytes + unit - 1) / unit * unit;
-  }
-  return true;
-}
-
 bool StoreBytes(State& state, uint64_t destination, const void* source, uint64_t bytes) {
   if (!state.addresses.Commit(destination, bytes)) return false;
   std::memcpy(Pointer(destination), source, bytes);
   state.stored.Mark(destination, bytes);
+  MarkInvented(state, destination, bytes, false);
   return true;
 }
 
@@ -64,6 +54,19 @@ bool ReadBytes(State& state, void* destination, uint64_t source, uint64_t bytes)
   return stored == bytes;
 }
 
+bool HasInvention(const State& state, uint64_t address, uint64_t bytes) {
+  bool found = false;
+  state.invented.ForEach(address, bytes, [&](uint64_t, uint64_t) { found = true; });
+  return found;
+}
+
+// The runs of one kind of bytes in a range. Collected, because storing changes the map that ForEach walks.
+std::vector<std::pair<uint64_t, uint64_t>> RunsOf(const StoredBytes& kind, uint64_t address, uint64_t bytes) {
+  std::vector<std::pair<uint64_t, uint64_t>> runs;
+  kind.ForEach(address, bytes, [&](uint64_t begin, uint64_t end) { runs.emplace_back(begin, end); });
+  return runs;
+}
+
 void CountUnstored(uint64_t bytes) {
   report::Add(Count::kUnstoredCopies);
   report::Add(Count::kUnstoredBytes, bytes);
@@ -76,20 +79,19 @@ void CopyWithin(State& state, uint64_t destination, uint64_t source, uint64_t by
     return;
   }
   bool overlap = destination < source + bytes && source < destination + bytes;
+  const auto invented = RunsOf(state.invented, source, bytes);
   if (overlap) {
     std::string through(bytes, '\0');
     ReadBytes(state, through.data(), source, bytes);
     ForgetStored(state, destination, bytes);
     StoreBytes(state, destination, through.data(), bytes);
-    return;
+  } else {
+    ForgetStored(state, destination, bytes);
+    for (auto [begin, end] : RunsOf(state.stored, source, bytes)) {
+      StoreBytes(state, destination + (begin - source), Pointer(begin), end - begin);
+    }
   }
-  ForgetStored(state, destination, bytes);
-  // Collected first: storing changes the map that ForEach walks.
-  std::vector<std::pair<uint64_t, uint64_t>> runs;
-  state.stored.ForEach(source, bytes, [&](uint64_t begin, uint64_t end) { runs.emplace_back(begin, end); });
-  for (auto [begin, end] : runs) {
-    StoreBytes(state, destination + (begin - source), Pointer(begin), end - begin);
-  }
+  for (auto [begin, end] : invented) MarkInvented(state, destination + (begin - source), end - begin, true);
 }
 
 void CopyIn(State& state, uint64_t destination, const void* source, uint64_t bytes) {
@@ -103,13 +105,45 @@ void CopyIn(State& state, uint64_t destination, const void* source, uint64_t byt
 void CopyOut(State& state, void* destination, uint64_t source, uint64_t bytes) {
   report::Add(Count::kDeviceToHostCopies);
   report::Add(Count::kDeviceToHostBytes, bytes);
-  if (ReadBytes(state, destination, source, bytes)) return;
+  if (ReadBytes(state, destination, source, bytes) && !HasInvention(state, source, bytes)) return;
+  bool known = false;
+  if (TakeCount(destination, bytes, &known) && known) return;
   report::Add(Count::kInventedReads);
   report::Add(Count::kInventedBytes, bytes);
   if (bytes <= 64) Log("device to host: %lu bytes at 0x%lx were never stored", bytes, source);
 }
 
 }  // namespace
+
+bool IsLive(State& state, uint64_t address, uint64_t bytes) {
+  uint64_t end = address + bytes;
+  if (end < address) return false;
+  while (address < end) {
+    const auto* range = RangeOf(state, address);
+    if (range == nullptr) return false;
+    // Requests are rounded to the alignment by the driver, and programs use what the rounding gives them.
+    uint64_t unit = range->second.charged != 0 ? kPageBytes : kAddressAlignment;
+    address = range->first + (range->second.bytes + unit - 1) / unit * unit;
+  }
+  return true;
+}
+
+bool IsKnown(State& state, uint64_t address, uint64_t bytes) {
+  uint64_t stored = 0;
+  state.stored.ForEach(address, bytes, [&](uint64_t begin, uint64_t end) { stored += end - begin; });
+  return stored == bytes && !HasInvention(state, address, bytes);
+}
+
+void MarkInvented(State& state, uint64_t address, uint64_t bytes, bool invented) {
+  if (invented) {
+    state.invented.Mark(address, bytes);
+  } else if (bytes != 0 && state.invented.stored_bytes() != 0) {
+    constexpr uint64_t kSector = StoredBytes::kSector;
+    uint64_t begin = (address + kSector - 1) / kSector * kSector;
+    uint64_t end = (address + bytes + kSector - 1) / kSector * kSector;
+    if (begin < end) state.invented.Unmark(begin, end - begin);
+  }
+}
 
 void ForgetStored(State& state, uint64_t address, uint64_t bytes) {
   state.stored.ForEach(address, bytes, [](uint64_t begin, uint64_t end) {
@@ -129,6 +163,7 @@ void ForgetStored(State& state, uint64_t address, uint64_t bytes) {
     }
   });
   state.stored.Unmark(address, bytes);
+  MarkInvented(state, address, bytes, false);
 }
 
 Status Copy(void* destination, const void* source, uint64_t bytes) {
@@ -192,6 +227,7 @@ Status Fill(void* destination, uint32_t value, unsigned width, uint64_t count) {
   }
   fill_at(destination);
   state.stored.Mark(Address(destination), bytes);
+  MarkInvented(state, Address(destination), bytes, false);
   return Status::kOk;
 }
 

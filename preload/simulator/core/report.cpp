@@ -42,6 +42,9 @@ constexpr std::array kCountNames = {
     "managed_bytes",
     "pinned_peak_bytes",
     "cleared_blocks",
+    "shadow_seen",
+    "shadow_computed",
+    "shadow_nanoseconds",
 };
 static_assert(kCountNames.size() == static_cast<size_t>(Count::kCount));
 
@@ -62,6 +65,7 @@ struct Book {
   std::map<int, Refusal> first_refusals;
   std::map<std::pair<std::string, std::string>, uint64_t> unsupported;
   std::map<std::pair<std::string, std::string>, uint64_t> work;
+  std::map<std::array<std::string, 3>, uint64_t> invented;  // effect, where, what
 };
 
 std::array<std::atomic<uint64_t>, kCountNames.size()> counts;
@@ -164,6 +168,17 @@ std::string CallsText(const std::map<std::pair<std::string, std::string>, uint64
   return Join(rows, "[", "]");
 }
 
+std::string InventedText(const Book& book) {
+  std::vector<std::string> rows;
+  rows.reserve(book.invented.size());
+  for (const auto& [names, reads] : book.invented) {
+    rows.push_back(Join(
+        {Field("effect", names[0]), Field("where", names[1]), Field("what", names[2]), Field("reads", reads)},
+        "{", "}"));
+  }
+  return Join(rows, "[", "]");
+}
+
 std::string Text(Book& book) {
   std::vector<std::string> devices;
   State& state = TheState();
@@ -178,7 +193,8 @@ std::string Text(Book& book) {
          ", " + Field("process_id", static_cast<uint64_t>(getpid())) +
          ",\n \"devices\": " + Join(devices, "[", "]") + ",\n \"counts\": " + Join(numbers, "{", "}") +
          ",\n \"unsupported\": " + CallsText(book.unsupported) +
-         ",\n \"work_not_done\": " + CallsText(book.work) + "}\n";
+         ",\n \"work_not_done\": " + CallsText(book.work) + ",\n \"invented_values\": " + InventedText(book) +
+         "}\n";
 }
 
 bool WriteAtomically(const std::string& path, const std::string& text) {
@@ -257,6 +273,15 @@ void Work(const char* library, const char* function) {
   Book& book = TheBook();
   std::lock_guard lock(book.mutex);
   ++book.work[{library, function}];
+}
+
+void Invented(const char* where, const char* what, const char* effect) {
+  constexpr size_t kMostRows = 200;
+  Book& book = TheBook();
+  std::lock_guard lock(book.mutex);
+  std::array<std::string, 3> names = {effect, where, what};
+  if (book.invented.size() >= kMostRows && !book.invented.contains(names)) names = {effect, "elsewhere", ""};
+  ++book.invented[names];
 }
 
 void Finish() {

@@ -25,6 +25,9 @@ enum class Count : int {
   kManagedBytes,
   kPinnedPeakBytes,
   kClearedBlocks,
+  kShadowSeen,  // operations of PyTorch that the value shadow looked at
+  kShadowComputed,
+  kShadowNanoseconds,
   kCount,
 };
 
@@ -37,6 +40,8 @@ void UpdateDevice(int device);
 void Refused(int device, uint64_t bytes, const char* what);
 void Unsupported(const char* library, const char* function);
 void Work(const char* library, const char* function);
+// A read of an invention; the texts are copied (values.h, vramtrace_sim_invented).
+void Invented(const char* where, const char* what, const char* effect);
 // Writes the report; at exit, once.
 void Finish();
 

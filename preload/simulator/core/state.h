@@ -48,6 +48,7 @@ struct State {
   std::mutex mutex;  // guards everything below
   AddressSpace addresses;
   StoredBytes stored;
+  StoredBytes invented;          // of the stored ones, those that nobody knew (values.h)
   std::deque<DeviceBook> books;  // one a visible device
   std::map<uint64_t, RangeEntry> ranges;
   std::map<uint64_t, SharedPage> shared_pages;
@@ -59,6 +60,13 @@ State& TheState();
 bool Charge(State& state, int device, uint64_t bytes, const char* what);
 void Uncharge(State& state, int device, uint64_t bytes);
 const std::pair<const uint64_t, RangeEntry>* RangeOf(State& state, uint64_t address);
+
+// Every byte of the range is in live device memory; neighbouring mappings count as one.
+bool IsLive(State& state, uint64_t address, uint64_t bytes);
+// Every byte of it is stored and none invented.
+bool IsKnown(State& state, uint64_t address, uint64_t bytes);
+// Says it of each sector that begins in the range, and of the one that holds its first byte.
+void MarkInvented(State& state, uint64_t address, uint64_t bytes, bool invented);
 
 // Forgets what a range held: its bytes are zero and its pages unbacked.
 void ForgetStored(State& state, uint64_t address, uint64_t bytes);
