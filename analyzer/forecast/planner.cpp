@@ -93,6 +93,7 @@ Evidence Planner::EvidenceFor(uint64_t batch, std::span<const Chosen> chosen) co
                    : facts().batch == 1 ? Basis::kOneSample
                                         : Basis::kOneRecording;
   evidence.simulated = facts().simulated;
+  evidence.convolutions = HasConvolutions(*streams_.front());
   evidence.sizes_known = facts().requests_without_size == 0;
   evidence.events_lost = facts().lost_events;
   evidence.steps_seen = facts().steps >= 2;
@@ -114,7 +115,6 @@ const Prediction& Planner::Predict(uint64_t batch, std::span<const Chosen> chose
   prediction.batch = batch;
   prediction.techniques.assign(chosen.begin(), chosen.end());
   prediction.options = options_;
-  prediction.band = BandOf(EvidenceFor(batch, chosen));
   // Techniques look at the recorded sizes; the batch changes after them, as every request carries its law.
   std::variant<Stream, std::string> edited = ApplyTechniques(NearestTo(batch), chosen);
   if (const auto* why = std::get_if<std::string>(&edited)) {
@@ -126,6 +126,9 @@ const Prediction& Planner::Predict(uint64_t batch, std::span<const Chosen> chose
   }
   prediction.stream = std::make_shared<const Stream>(AtBatch(std::move(std::get<Stream>(edited)), batch));
   prediction.outcome = Replay(*prediction.stream, prediction.options);
+  Evidence evidence = EvidenceFor(batch, chosen);
+  evidence.undecided_share = UndecidedShare(*prediction.stream, prediction.outcome);
+  prediction.band = BandOf(evidence);
   return prediction;
 }
 
