@@ -118,7 +118,7 @@ class ForecastCommand final : public Subcommand {
   [[nodiscard]] std::string ChooseCard(const forecast::RunFacts& facts,
                                        report::ForecastQuestion* question) const {
     if (!capacity_.empty()) {
-      const std::optional<uint64_t> bytes = ParseSize(capacity_);
+      const std::optional<uint64_t> bytes = launch::ParseSize(capacity_);
       if (!bytes) return fmt::format("--capacity {}: expected a size, such as 24GiB", capacity_);
       question->card = forecast::CapacityCard(*bytes, facts);
     } else if (!gpu_.empty()) {

@@ -20,6 +20,11 @@ class RuleOfOne {
       by_module_[parameter.module_path].insert(bytes);
       all_.insert(bytes);
     }
+    for (const Request& request : stream.requests) {
+      const Site& site = stream.SiteOf(request);
+      if (site.phase != Phase::kForward || request.is_copy || !site.has_module) continue;
+      forward_[site.module_path].insert(Units(request.bytes));
+    }
   }
 
   [[nodiscard]] SizeLaw LawOf(const Request& request) const {
@@ -74,12 +79,16 @@ class RuleOfOne {
     if (site.phase != Phase::kBackward || !site.has_module) return false;
     const auto found = by_module_.find(site.module_path);
     if (found == by_module_.end()) return false;
+    // Where the module's forward has results of this size too, their gradients have it: samples, not weights.
+    const auto forward = forward_.find(site.module_path);
+    if (forward != forward_.end() && forward->second.contains(bytes)) return false;
     const std::unordered_set<Bytes>& sizes = found->second;
     return sizes.contains(bytes) || sizes.contains(2 * bytes) || sizes.contains(Units(bytes / 2));
   }
 
   const Stream& stream_;
   std::unordered_map<std::string, std::unordered_set<Bytes>> by_module_;
+  std::unordered_map<std::string, std::unordered_set<Bytes>> forward_;  // results of the module's forward
   std::unordered_set<Bytes> all_;
 };
 

@@ -25,6 +25,7 @@ struct TrainingOptions {
   int fail_at_layer = -1;
   int fail_at_step = 0;
   bool labels = true;
+  int64_t batch = 8;  // of the input's shape alone: sizes are given above
 };
 
 class TrainingRun {

@@ -45,6 +45,7 @@ const std::map<std::string, WrongCall>& WrongCalls() {
       {"record", {{"record"}, kUsage, "no command to run"}},
       {"dry-run", {{"dry-run", "--gpu", "rtx4900", "--", "true"}, kUsage, "rtx4090"}},
       {"analyze", {{"analyze", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
+      {"forecast", {{"forecast", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"view", {{"view", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"dump", {{"dump", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"gpus", {{"gpus", "rtx4900"}, kUsage, "rtx4090"}},

@@ -78,7 +78,11 @@ TEST(RuleOfOneTest, OnlySamplesScale) {
   const RequestId alike = maker.Allocate(forward, 4 * kMiB);  // an activation that happens to be of that size
   const RequestId odd = maker.Allocate(forward, 4 * kMiB + 1);
   const RequestId scalar = maker.Allocate(forward, 4);
-  const RequestId gradient = maker.Allocate(backward, 4 * kMiB, MemoryClass::kTemporary);
+  // Unnamed: a gradient of the weight where no result of the forward has its size, else of that result.
+  stream.parameters.push_back({"out.weight", "out", 4 * kMiB, 4, "float32", {1024, 1024}, true});
+  const RequestId gradient =
+      maker.Allocate(maker.Site(6, Phase::kBackward, "out"), 4 * kMiB, MemoryClass::kTemporary);
+  const RequestId of_result = maker.Allocate(backward, 4 * kMiB, MemoryClass::kTemporary);
   const RequestId moment = maker.Allocate(optimizer, 16 * kMiB, MemoryClass::kTemporary);
   const RequestId input = maker.Allocate(maker.Site(5, Phase::kLoad), 2048, MemoryClass::kInput);
   SetLawsByRule(&stream);
@@ -90,6 +94,7 @@ TEST(RuleOfOneTest, OnlySamplesScale) {
   EXPECT_EQ(stream[odd].law.basis, LawBasis::kUnknown);
   EXPECT_EQ(at8(scalar), 4U);
   EXPECT_EQ(at8(gradient), 4 * kMiB);
+  EXPECT_EQ(at8(of_result), 8 * kMiB);
   EXPECT_EQ(at8(moment), 16 * kMiB);
   EXPECT_EQ(at8(input), 4096U);
 }
