@@ -12,6 +12,7 @@ import sys
 ON_TORCH = (
     ("internals", None),
     ("labels", None),
+    ("values", None),
     ("techniques", "VRAMTRACE_APPLY"),
     ("dry_run", "VRAMTRACE_DRY_RUN_STEPS"),
 )
