@@ -126,6 +126,8 @@ const Prediction& Planner::Predict(uint64_t batch, std::span<const Chosen> chose
   }
   prediction.stream = std::make_shared<const Stream>(AtBatch(std::move(std::get<Stream>(edited)), batch));
   prediction.outcome = Replay(*prediction.stream, prediction.options);
+  Orders orders = TryOrders(*prediction.stream, prediction.options, prediction.outcome);
+  if (orders.tried > 0) prediction.orders = std::make_shared<const Orders>(std::move(orders));
   Evidence evidence = EvidenceFor(batch, chosen);
   evidence.undecided_share = UndecidedShare(*prediction.stream, prediction.outcome);
   prediction.band = BandOf(evidence);
@@ -136,6 +138,9 @@ Judgement Planner::JudgeOn(const Prediction& prediction, const Card& card) const
   ReplayOptions options = prediction.options;
   options.total = card.total;
   options.elsewhere = card.elsewhere;
+  if (prediction.orders != nullptr) {
+    return Judge(prediction.orders->worst, prediction.orders->outcome, options, prediction.band);
+  }
   return Judge(*prediction.stream, prediction.outcome, options, prediction.band);
 }
 

@@ -10,6 +10,7 @@
 
 #include "analyzer/forecast/bands.h"
 #include "analyzer/forecast/card.h"
+#include "analyzer/forecast/orders.h"
 #include "analyzer/forecast/replay.h"
 #include "analyzer/forecast/size_laws.h"
 #include "analyzer/forecast/technique.h"
@@ -25,6 +26,8 @@ struct Prediction {
   std::shared_ptr<const Stream> stream;
   ReplayOptions options;
   Outcome outcome;
+  // Where steps vary in size: the reserved bytes of other orders of them. Verdicts are of the worst.
+  std::shared_ptr<const Orders> orders;  // nullptr: every step is alike
   Band band;
 };
 

@@ -142,6 +142,11 @@ class Maker {
     }
     std::stable_sort(out->mutable_classes()->begin(), out->mutable_classes()->end(),
                      [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
+    if (prediction.orders != nullptr) {
+      out->set_orders_tried(prediction.orders->tried);
+      out->set_reserved_lowest(prediction.orders->lowest);
+      out->set_reserved_highest(prediction.orders->highest);
+    }
     out->set_phase(std::string(model::PhaseName(outcome.allocated.phase)));
     out->set_step(outcome.allocated.step);
     if (outcome.allocated.site != forecast::SiteId::kNone) {

@@ -117,6 +117,12 @@ class Writer {
          fmt::format("{} allocated by tensors, {} reserved by PyTorch, {} context and libraries ({})",
                      Size(asked.allocated()), Size(asked.reserved()), Size(forecast_.card().elsewhere()),
                      forecast_.card().elsewhere_basis()));
+    if (asked.orders_tried() > 0) {
+      Fact("orders",
+           fmt::format("steps differ in size: reserved lies between {} and {} over {} orders of them; "
+                       "the verdict is of the highest",
+                       Size(asked.reserved_lowest()), Size(asked.reserved_highest()), asked.orders_tried()));
+    }
     std::string place = asked.phase();
     if (!asked.module_path().empty()) place += ", " + Printable(asked.module_path());
     if (!asked.site().empty()) place += ", " + Printable(asked.site());
