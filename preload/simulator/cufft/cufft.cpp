@@ -1,4 +1,4 @@
-// cuFFT refuses: no plan can be made. Its version is answered.
+// What a program asks of the library itself.
 
 #include <cufft.h>
 

@@ -1,5 +1,5 @@
-// cuSOLVER refuses: create calls answer not-supported, so no solver is ever asked for a workspace. What a
-// program may ask before it has a handle is answered.
+// What a program asks of the library itself. Handles are in handle.cpp, sizes in workspace.cpp; the sparse and
+// refactoring parts refuse.
 
 #include <cusolver_common.h>
 

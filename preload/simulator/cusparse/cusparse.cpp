@@ -1,5 +1,4 @@
-// cuSPARSE refuses: cusparseCreate answers not-supported. What a program may ask without a handle is
-// answered.
+// What a program may ask without a handle.
 
 #include <cusparse.h>
 
