@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/cli/advice.h"
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
 #include "analyzer/report/build.h"
+#include "analyzer/report/forecast.h"
 #include "analyzer/report/json.h"
 #include "analyzer/report/text.h"
 
@@ -62,15 +64,17 @@ class AnalyzeCommand final : public Subcommand {
     const bool json = format_ == "json";
     constexpr size_t kDefaultRows = 10;
     const size_t rows = top_ != 0 ? top_ : json ? 0 : kDefaultRows;
-    const trace::Result<report::BuiltReport> built = report::BuildReport(path, {rows});
+    trace::Result<report::BuiltReport> built = report::BuildReport(path, {rows});
     if (!built.ok()) return Fail(built.error());
-    const report::v1::Report& report = built.value().report;
+    report::v1::Report& report = built.value().report;
+    const std::string advice = Advise(path, &report);
     if (json) {
       // Names in a trace are hostile: what is not UTF-8 is replaced rather than thrown on.
       fmt::print("{}\n",
                  report::ToJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       fmt::print("{}", report::ToText(report, {ColorWanted(), rows}));
+      if (!advice.empty()) fmt::print("\n{}", advice);
     }
     if (!built.value().damaged) return kDone;
     for (const report::v1::Note& note : report.notes()) {

@@ -77,17 +77,6 @@ bool RunsThrough(const Stream& stream, ReplayOptions options, Bytes segments) {
   return !Replay(stream, options).failure.has_value();
 }
 
-// Errors fall off exponentially on either side of the prediction: measured ones have longer tails than a
-// normal distribution.
-double ProbabilityOf(Bytes low, Bytes expected, Bytes high, Bytes total) {
-  const auto at = static_cast<double>(total) - static_cast<double>(expected);
-  const double reach = at >= 0 ? static_cast<double>(high) - static_cast<double>(expected)
-                               : static_cast<double>(expected) - static_cast<double>(low);
-  if (reach <= 0) return at >= 0 ? 1 : 0;
-  const double beyond = 0.5 * std::exp(std::log(2 * kTail) * std::abs(at) / reach);
-  return at >= 0 ? 1 - beyond : beyond;
-}
-
 }  // namespace
 
 bool HasConvolutions(const Stream& stream) {
@@ -160,7 +149,7 @@ Judgement Judge(const Stream& stream, const Outcome& outcome, const ReplayOption
     const Bytes high = Shifted(least, band.reserved_high) + elsewhere_high;
     judgement.verdict = verdict;
     judgement.margin = static_cast<int64_t>(total) - static_cast<int64_t>(high);
-    judgement.probability = ProbabilityOf(low, least + options.elsewhere, high, total);
+    judgement.probability = ProbabilityThatFits(low, least + options.elsewhere, high, total);
     judgement.under_pressure = verdict != Verdict::kDoesNotFit && judgement.high > total;
     return judgement;
   };
@@ -171,6 +160,17 @@ Judgement Judge(const Stream& stream, const Outcome& outcome, const ReplayOption
   if (Shifted(least, band.reserved_high) + elsewhere_high <= total) return conclude(Verdict::kFits, least);
   const bool none = Shifted(least, band.reserved_low) + elsewhere_low > total;
   return conclude(none ? Verdict::kDoesNotFit : Verdict::kNear, least);
+}
+
+// Errors fall off exponentially on either side of the prediction: measured ones have longer tails than a
+// normal distribution.
+double ProbabilityThatFits(Bytes low, Bytes expected, Bytes high, Bytes total) {
+  const auto at = static_cast<double>(total) - static_cast<double>(expected);
+  const double reach = at >= 0 ? static_cast<double>(high) - static_cast<double>(expected)
+                               : static_cast<double>(expected) - static_cast<double>(low);
+  if (reach <= 0) return at >= 0 ? 1 : 0;
+  const double beyond = 0.5 * std::exp(std::log(2 * kTail) * std::abs(at) / reach);
+  return at >= 0 ? 1 - beyond : beyond;
 }
 
 Bytes LeastReserved(const Stream& stream, const Outcome& outcome, const ReplayOptions& options) {

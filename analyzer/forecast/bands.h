@@ -61,6 +61,7 @@ enum class Verdict : uint8_t {
   kFits,        // the upper end of the band does
   kNear,        // only a part of the band does
   kDoesNotFit,  // not even the lower end does
+  kUnknown,     // the stream does not hold the whole run (RunFacts::whole); never of Judge
 };
 
 struct Judgement {
@@ -80,6 +81,9 @@ struct Judgement {
 // holds besides.
 [[nodiscard]] Judgement Judge(const Stream& stream, const Outcome& outcome, const ReplayOptions& options,
                               const Band& band);
+
+// That a run fits whose need is `expected`, with 2.5 % of cases below `low` and 2.5 % above `high`.
+[[nodiscard]] double ProbabilityThatFits(Bytes low, Bytes expected, Bytes high, Bytes total);
 
 // The least bytes of segments with which the stream runs through. PyTorch's allocator gives its cache back
 // before it fails, so more reserved than a card has is no failure. Found by replays, to 2 MiB: a replay with

@@ -7,11 +7,13 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analyzer/attribution/lives.h"
 #include "analyzer/forecast/repeated_steps.h"
 #include "analyzer/forecast/site_key.h"
 #include "analyzer/forecast/size_laws.h"
+#include "analyzer/forecast/unfinished_step.h"
 #include "analyzer/timeline/batch.h"
 
 namespace vramtrace::forecast {
@@ -56,6 +58,7 @@ class Builder {
           uint32_t device)
       : tables_(tables), stacks_(stacks), scan_(scan), device_(device), keys_(tables, stacks) {
     AddParameters();
+    AddModules();
   }
 
   void Add(const Life& life) {
@@ -75,10 +78,24 @@ class Builder {
     const RequestId id{static_cast<uint32_t>(stream_.requests.size())};
     stream_.requests.push_back(request);
     placed_.push_back({life.allocated, {EventKind::kAllocate, live.block.phase, id}});
-    if (life.freed != attribution::kNever) {
-      const Phase phase = live.freed ? live.free_phase : live.block.phase;
-      placed_.push_back({life.freed, {EventKind::kFree, phase, id}});
-    }
+    // What an out-of-memory error lets go while it unwinds is no part of the run.
+    if (live.freed) placed_.push_back({life.freed, {EventKind::kFree, live.free_phase, id}});
+  }
+
+  // The request that ended the run: without it the stream would fit where the run did not.
+  void AddRefusal(const timeline::Refusal& refusal) {
+    const timeline::Instant& instant = refusal.instant;
+    const model::StackFacts& stack = stacks_[instant.stack];
+    const attribution::ModuleRef module = attribution::ModuleOf(tables_, stack, instant.sequence);
+    stream_.sites.push_back({0, instant.phase, module.known, module.path, module.class_name, std::string(),
+                             model::FrameText(tables_, stack.site)});
+    Request request;
+    request.bytes = refusal.requested;
+    request.site = SiteId{static_cast<uint32_t>(stream_.sites.size() - 1)};
+    request.step = static_cast<uint32_t>(std::min<uint64_t>(instant.step, UINT32_MAX));
+    const RequestId id{static_cast<uint32_t>(stream_.requests.size())};
+    stream_.requests.push_back(request);
+    placed_.push_back({attribution::kNever, {EventKind::kAllocate, instant.phase, id}});
   }
 
   Stream Finish() && {
@@ -132,6 +149,22 @@ class Builder {
       const auto known = parameters_.find(std::string(tables_.Text(row.name)));
       const bool trains = row.kind == v1::Label::KIND_GRADIENT || row.kind == v1::Label::KIND_OPTIMIZER_STATE;
       if (trains && known != parameters_.end()) stream_.parameters[known->second].trained = true;
+    }
+  }
+
+  void AddModules() {
+    std::vector<model::ModuleName> names;
+    for (const auto& [object, of_object] : tables_.modules.all()) {
+      names.insert(names.end(), of_object.begin(), of_object.end());
+    }
+    std::stable_sort(names.begin(), names.end(), [](const model::ModuleName& a, const model::ModuleName& b) {
+      return a.sequence < b.sequence;
+    });
+    std::unordered_set<std::string_view> known;
+    for (const model::ModuleName& name : names) {
+      const std::string_view path = tables_.Text(name.path);
+      if (!known.insert(path).second) continue;
+      stream_.modules.push_back({std::string(path), std::string(tables_.Text(name.class_name))});
     }
   }
 
@@ -277,11 +310,19 @@ trace::Result<Stream> BuildStream(const std::string& path, const StreamOptions& 
   }
   Builder builder(*tables, *stacks, scan, *device);
   attribution::ForEachLife(file, tables, stacks, scan, [&](const Life& life) { builder.Add(life); });
+  const timeline::DeviceScan& scanned = scan.devices.at(*device);
+  if (scanned.EndedOutOfMemory() && scanned.refusals.back().caching_allocator) {
+    builder.AddRefusal(scanned.refusals.back());
+  }
   Stream stream = std::move(builder).Finish();
   FillFacts(*file, *tables, scan, *device, &stream.facts);
   if (options.batch != 0) stream.facts.batch = options.batch;
   stream.batch = stream.facts.batch;
   SetLawsByRule(&stream);
+  const bool finished = stream.facts.ended_out_of_memory ? FinishStep(&stream) : true;
+  stream.facts.step_finished = stream.facts.ended_out_of_memory && finished;
+  const bool trains = !stream.facts.optimizers.empty();
+  stream.facts.whole = finished && (!trains || stream.facts.steps >= 2 || stream.facts.step_finished);
   return stream;
 }
 

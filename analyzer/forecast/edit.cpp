@@ -24,7 +24,8 @@ Edit::Edit(const Stream& base)
       spans_(SpansOf(base)),
       requests_(base.requests),
       removed_(base.requests.size()),
-      moved_(base.requests.size()) {}
+      moved_(base.requests.size()),
+      free_at_(base.requests.size(), Span::kOpen) {}
 
 void Edit::Remove(RequestId id) { removed_[Raw(id)] = true; }
 
@@ -41,13 +42,20 @@ void Edit::Resize(RequestId id, Bytes bytes) {
 }
 
 void Edit::FreeAfter(RequestId id, uint32_t place) {
-  moved_[Raw(id)] = true;
+  DropFree(id);
   if (place != Span::kOpen) Insert(place, false, EventKind::kFree, id);
 }
 
 void Edit::FreeBefore(RequestId id, uint32_t place) {
-  moved_[Raw(id)] = true;
+  DropFree(id);
   Insert(place, true, EventKind::kFree, id);
+}
+
+void Edit::DropFree(RequestId id) {
+  moved_[Raw(id)] = true;
+  uint32_t& at = free_at_[Raw(id)];
+  if (at != Span::kOpen) inserted_[at].event.request = RequestId::kNone;
+  at = Span::kOpen;
 }
 
 RequestId Edit::AllocateAfter(uint32_t place, const Request& request) {
@@ -55,6 +63,7 @@ RequestId Edit::AllocateAfter(uint32_t place, const Request& request) {
   requests_.push_back(request);
   removed_.push_back(false);
   moved_.push_back(true);
+  free_at_.push_back(Span::kOpen);
   Insert(place, false, EventKind::kAllocate, id);
   return id;
 }
@@ -66,6 +75,7 @@ RequestId Edit::AllocateBefore(uint32_t place, const Request& request) {
 }
 
 void Edit::Insert(uint32_t place, bool before, EventKind kind, RequestId id) {
+  if (kind == EventKind::kFree) free_at_[Raw(id)] = static_cast<uint32_t>(inserted_.size());
   const Phase phase = place < base_.events.size() ? base_.events[place].phase : Phase::kScript;
   inserted_.push_back({place, before, {kind, phase, id}});
 }
@@ -79,6 +89,7 @@ Stream Edit::Finish() && {
   out.batch = base_.batch;
   out.sites = base_.sites;
   out.parameters = base_.parameters;
+  out.modules = base_.modules;
   out.state_keys = base_.state_keys;
   out.repeated_steps = base_.repeated_steps;
   out.events.reserve(base_.events.size() + inserted_.size());
@@ -86,7 +97,9 @@ Stream Edit::Finish() && {
   // Requests keep their ids; those that are gone stay as rows without events, which costs nothing.
   out.requests = std::move(requests_);
   const auto add = [&](const Event& event) {
-    if (event.kind == EventKind::kStepEnd || !removed_[Raw(event.request)]) out.events.push_back(event);
+    const bool step = event.kind == EventKind::kStepEnd;
+    const bool gone = !step && (event.request == RequestId::kNone || removed_[Raw(event.request)]);
+    if (!gone) out.events.push_back(event);
   };
   size_t next = 0;
   for (uint32_t i = 0; i < base_.events.size(); ++i) {

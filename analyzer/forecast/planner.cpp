@@ -96,7 +96,7 @@ Evidence Planner::EvidenceFor(uint64_t batch, std::span<const Chosen> chosen) co
   evidence.convolutions = HasConvolutions(*streams_.front());
   evidence.sizes_known = facts().requests_without_size == 0;
   evidence.events_lost = facts().lost_events;
-  evidence.steps_seen = facts().steps >= 2;
+  evidence.steps_seen = facts().whole;
   if (two_recordings()) evidence.matched_share = alignment_.share();
   for (const Chosen& one : chosen) {
     evidence.technique_low += one.technique->residual_low;
@@ -138,10 +138,16 @@ Judgement Planner::JudgeOn(const Prediction& prediction, const Card& card) const
   ReplayOptions options = prediction.options;
   options.total = card.total;
   options.elsewhere = card.elsewhere;
-  if (prediction.orders != nullptr) {
-    return Judge(prediction.orders->worst, prediction.orders->outcome, options, prediction.band);
+  Judgement judgement =
+      prediction.orders != nullptr
+          ? Judge(prediction.orders->worst, prediction.orders->outcome, options, prediction.band)
+          : Judge(*prediction.stream, prediction.outcome, options, prediction.band);
+  // A run that is too large as far as it was seen is too large; one that would fit so far may not.
+  if (!facts().whole && judgement.verdict != Verdict::kDoesNotFit) {
+    judgement.verdict = Verdict::kUnknown;
+    judgement.probability = 0;
   }
-  return Judge(*prediction.stream, prediction.outcome, options, prediction.band);
+  return judgement;
 }
 
 std::optional<uint64_t> Planner::LargestBatch(const Card& card, std::span<const Chosen> chosen) {

@@ -22,8 +22,8 @@ class SiteKeys {
 
  private:
   [[nodiscard]] uint64_t OfStack(model::StackId stack, uint64_t sequence);
-  // Native frames are no part of a key: they are walked for large blocks only, and what is large depends on the
-  // batch.
+  // Native frames are no part of a key: they are walked for large blocks only, and what is large depends on
+  // the batch.
   [[nodiscard]] bool IsNative(model::FrameId frame) const;
   [[nodiscard]] uint64_t OfFrame(model::FrameId frame, uint64_t sequence) const;
 

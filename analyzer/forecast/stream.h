@@ -72,6 +72,12 @@ struct Parameter {
   [[nodiscard]] uint64_t elements() const { return element_size == 0 ? 0 : bytes / element_size; }
 };
 
+// A module that the recorder knows, called or not.
+struct Module {
+  std::string path;
+  std::string class_name;
+};
+
 struct Request {
   Bytes bytes = 0;  // as asked for, before the allocator rounds
   SizeLaw law;
@@ -124,6 +130,10 @@ struct RunFacts {
   std::vector<std::string> command;
   uint64_t steps = 0;  // completed
   bool ended_out_of_memory = false;
+  // The stream holds every phase that the run comes to, so that a verdict can be given. Not so for a run that
+  // died before a whole step with the optimizer's state in place.
+  bool whole = true;
+  bool step_finished = false;  // the step that died was finished after the one before it (unfinished_step.h)
   bool lost_events = false;
   uint64_t requests_without_size = 0;  // whose block size stands for the size asked for
 };
@@ -133,6 +143,7 @@ struct Stream {
   uint64_t batch = 0;  // that `Request::bytes` hold for
   std::vector<Site> sites;
   std::vector<Parameter> parameters;
+  std::vector<Module> modules;  // by the event that named them: a parent before its children
   std::vector<std::string> state_keys{std::string()};
   std::vector<Request> requests;
   std::vector<Event> events;

@@ -102,6 +102,9 @@ class ModuleTable {
   // named.
   [[nodiscard]] const ModuleName* Find(uint64_t object, uint64_t sequence) const;
   [[nodiscard]] bool empty() const { return by_object_.empty(); }
+  [[nodiscard]] const std::unordered_map<uint64_t, std::vector<ModuleName>>& all() const {
+    return by_object_;
+  }
 
  private:
   std::unordered_map<uint64_t, std::vector<ModuleName>> by_object_;

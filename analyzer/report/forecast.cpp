@@ -24,6 +24,8 @@ const char* KeyOf(Verdict verdict) {
       return "near";
     case Verdict::kDoesNotFit:
       return "does_not_fit";
+    case Verdict::kUnknown:
+      return "unknown";
   }
   return "";
 }
@@ -73,9 +75,9 @@ class Maker {
       return std::move(out_);
     }
     Fill(*advice.as_is, card_.total == 0 ? nullptr : &advice.judgement, out_.mutable_prediction());
-    FillAdvice(advice);
+    if (planner_.facts().whole) FillAdvice(advice);
     FillBatches();
-    if (question_.cards) FillCards(*advice.as_is);
+    if (question_.cards && planner_.facts().whole) FillCards(*advice.as_is);
     FillNotes();
     return std::move(out_);
   }
@@ -96,6 +98,7 @@ class Maker {
       for (const int64_t dimension : input.shape) row->add_shape(dimension);
     }
     out_.set_steps(facts.steps);
+    out_.set_whole(facts.whole);
     const forecast::Evidence evidence = planner_.EvidenceFor(batch_, question_.techniques);
     out_.set_basis(KeyOf(evidence.basis));
     out_.set_basis_text(forecast::BasisText(evidence));
@@ -215,7 +218,7 @@ class Maker {
   // The asked batch, the largest that fits and its neighbours.
   void FillBatches() {
     if (planner_.facts().batch == 0) return;
-    FillLargest(card_, &out_);
+    if (planner_.facts().whole) FillLargest(card_, &out_);
     std::set<uint64_t> batches{batch_, planner_.facts().batch};
     for (uint64_t batch = 1; batch <= 2 * batch_ && batch <= Planner::kMostBatch; batch *= 2)
       batches.insert(batch);
@@ -266,27 +269,33 @@ class Maker {
       Note("information", "batch_unknown",
            "The batch is not known: no input of the root module says it. Give it with --recorded-batch.");
     }
-    if (facts.steps < 2) {
+    if (!facts.whole && facts.ended_out_of_memory) {
       Note("loss", "steps",
-           facts.ended_out_of_memory ? "The run ended out of memory before two optimizer steps were "
-                                       "complete: what comes after is not "
-                                       "in the trace, so the real peak may be higher than any figure here. "
-                                       "Record it on a larger card "
-                                       "for a forecast: vramtrace dry-run --gpu b200 -- (the command)."
-                                     : "Fewer than two optimizer steps are in the trace: a phase that is "
-                                       "missing cannot be forecast.");
+           "The run ended out of memory before a whole step was seen: what comes after is not in the trace, "
+           "and "
+           "the real peak may be higher than any figure here. Record it on a larger card for a forecast; a "
+           "simulated one will do (vramtrace dry-run).");
+    } else if (!facts.whole) {
+      Note("loss", "steps",
+           "Fewer than two optimizer steps are in the trace: phases are missing, and no verdict is given.");
     }
-    if (facts.lost_events)
+    if (facts.step_finished) {
+      Note("information", "step_finished",
+           "The run ended out of memory inside a step; the rest of that step is taken from the one before "
+           "it.");
+    }
+    if (facts.lost_events) {
       Note("loss", "lost_events", "Events were lost while recording: the band is wider.");
+    }
     if (facts.requests_without_size > 0) {
       Note("loss", "requested_sizes",
            "Requested sizes were not recorded for every block: block sizes stand for them.");
     }
-    if (facts.steps >= 2 && !planner_.ReplayIsExact() && facts.requests_without_size == 0) {
+    if (!facts.ended_out_of_memory && facts.requests_without_size == 0 && !planner_.ReplayIsExact()) {
       Note("loss", "replay",
-           "The replay of the recording does not give its own peaks to the byte: several streams, private "
+           "The replay of the recording does not give its own peaks to the byte (several streams, private "
            "pools "
-           "or lost events. Figures are relative to the replay.");
+           "or lost events): figures are those of the replay.");
     }
   }
 

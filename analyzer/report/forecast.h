@@ -28,6 +28,9 @@ struct ForecastTextOptions {
   bool all_cards = false;
 };
 
+// A few lines below a report: the largest batch, the cheapest techniques, the smallest card.
+[[nodiscard]] std::string AdviceText(const v1::Forecast& forecast);
+
 [[nodiscard]] std::string ForecastText(const v1::Forecast& forecast, const ForecastTextOptions& options);
 
 }  // namespace vramtrace::report

@@ -99,6 +99,7 @@ class Writer {
       return fmt::format("may not fit: P(fits) {}", Percent(prediction.probability()));
     if (prediction.verdict() == "does_not_fit")
       return fmt::format("does not fit: {} short", Size(static_cast<uint64_t>(-prediction.margin())));
+    if (prediction.verdict() == "unknown") return "not known";
     return "";
   }
 
@@ -110,7 +111,11 @@ class Writer {
       title += fmt::format(" on {} ({})", CardName(), Size(forecast_.card().total()));
     }
     Line(Bold(title));
-    if (!asked.verdict().empty()) Fact("verdict", VerdictText(asked));
+    if (asked.verdict() == "unknown") {
+      Fact("verdict", "not known: the trace does not hold a whole step (see the note)");
+    } else if (!asked.verdict().empty()) {
+      Fact("verdict", VerdictText(asked));
+    }
     Fact("device used", fmt::format("{}, at least {}, at most {}", Size(asked.used()), Size(asked.used_low()),
                                     Size(asked.used_high())));
     Fact("of it",
@@ -139,8 +144,7 @@ class Writer {
 
   void WriteBatches() {
     if (forecast_.batches_size() == 0) return;
-    const bool judged = forecast_.card().total() > 0;
-    if (judged) {
+    if (forecast_.whole() && forecast_.card().total() > 0) {
       const std::string answer = !forecast_.has_largest_batch() ? "none, not even batch 1"
                                  : forecast_.largest_unlimited()
                                      ? "no limit found"
@@ -190,7 +194,8 @@ class Writer {
       const int rest = forecast_.fitting_size() - static_cast<int>(options_.candidates);
       if (rest > 0) Line(fmt::format("  and {} more (--top)", rest));
       Line("");
-    } else if (forecast_.prediction().verdict() != "fits" && forecast_.card().total() > 0) {
+    } else if (forecast_.whole() && forecast_.prediction().verdict() != "fits" &&
+               forecast_.card().total() > 0) {
       Line(fmt::format("Nothing known here makes it fit {}, alone or in a pair.", CardName()));
       Line("");
     }
@@ -252,9 +257,10 @@ class Writer {
                                   : row.largest_unlimited() ? "no limit"
                                                             : fmt::format("{}", row.largest_batch());
       const std::string verdict =
-          row.verdict() == "fits"   ? fmt::format("fits, {} left", SignedSize(row.margin()))
-          : row.verdict() == "near" ? "may not fit"
-                                    : fmt::format("{} short", Size(static_cast<uint64_t>(-row.margin())));
+          row.verdict() == "fits"      ? fmt::format("fits, {} left", SignedSize(row.margin()))
+          : row.verdict() == "near"    ? "may not fit"
+          : row.verdict() == "unknown" ? "not known"
+                                       : fmt::format("{} short", Size(static_cast<uint64_t>(-row.margin())));
       table.Add({row.card().id(), Size(row.card().total()), verdict, largest});
     }
     text_ += table.Render(kWidth);

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "analyzer/report/report.pb.h"
+
+namespace vramtrace::cli {
+
+// Where the run died of memory or came within a tenth of its card, fills the report's advice and answers it
+// as text. Where the trace holds too little for a forecast, the text says how to get one. Empty: no advice
+// needed.
+[[nodiscard]] std::string Advise(const std::string& trace, report::v1::Report* report);
+
+}  // namespace vramtrace::cli
