@@ -32,7 +32,8 @@ class Edit {
   void Scale(RequestId id, uint64_t numerator, uint64_t denominator);
   // A fixed size.
   void Resize(RequestId id, Bytes bytes);
-  // It is freed right after event `place`, rather than where it was. kOpen: never.
+  // It is freed right after event `place`, rather than where it was, or where an earlier call put it. kOpen:
+  // never.
   void FreeAfter(RequestId id, uint32_t place);
   // What else is known of it.
   [[nodiscard]] Request& Change(RequestId id) { return requests_[static_cast<uint32_t>(id)]; }
@@ -51,13 +52,15 @@ class Edit {
     bool before = false;
     Event event;
   };
+  void DropFree(RequestId id);
   void Insert(uint32_t place, bool before, EventKind kind, RequestId id);
 
   const Stream& base_;
   std::vector<Span> spans_;
   std::vector<Request> requests_;
   std::vector<bool> removed_;
-  std::vector<bool> moved_;  // its own free is dropped
+  std::vector<bool> moved_;        // its own free is dropped
+  std::vector<uint32_t> free_at_;  // place in inserted_ of its free; Span::kOpen: none
   std::vector<Inserted> inserted_;
 };
 
