@@ -17,6 +17,7 @@ vramtrace_unit_test(analyzer
     analyzer_report_test.cpp
     analyzer_text_test.cpp
     analyzer_json_test.cpp
+    analyzer_diff_test.cpp
     analyzer_dump_test.cpp
     analyzer_hostile_test.cpp
   LIBRARIES vramtrace_cli vramtrace_report vramtrace_test_support)

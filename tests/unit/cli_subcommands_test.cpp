@@ -46,6 +46,7 @@ const std::map<std::string, WrongCall>& WrongCalls() {
       {"dry-run", {{"dry-run", "--gpu", "rtx4900", "--", "true"}, kUsage, "rtx4090"}},
       {"analyze", {{"analyze", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"forecast", {{"forecast", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
+      {"diff", {{"diff", "/no/such.vtrace", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"view", {{"view", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"dump", {{"dump", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"gpus", {{"gpus", "rtx4900"}, kUsage, "rtx4090"}},
@@ -91,6 +92,20 @@ TEST(Subcommands, EachRefusesAnUnknownOption) {
     const Outcome outcome = Call({name.c_str(), "--no-such-option"});
     EXPECT_EQ(outcome.code, kUsage) << name;
     EXPECT_THAT(outcome.err, HasSubstr("--")) << name;
+  }
+}
+
+TEST(CommandLine, NamesAnUnknownSubcommandAndTheNearOnes) {
+  const std::map<const char*, const char*> slips = {
+      {"anlyze", "'anlyze'; did you mean analyze?"}, {"dryrun", "'dryrun'; did you mean dry-run?"},
+      {"dmup", "'dmup'; the commands are record, "}, {"train.py", "'train.py'; the commands are record, "},
+      {"vew", "'vew'; did you mean view?"},          {"\x1b[31m", "there is no command '"}};
+  for (const auto& [word, says] : slips) {
+    const Outcome outcome = Call({word, "--format", "json"});
+    EXPECT_EQ(outcome.code, kUsage) << word;
+    EXPECT_THAT(outcome.err, HasSubstr(says));
+    EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos);
+    EXPECT_EQ(outcome.out, "");
   }
 }
 
