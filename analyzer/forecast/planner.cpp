@@ -18,6 +18,20 @@ bool Contains(std::span<const Chosen> chosen, const Technique* technique) {
                      [&](const Chosen& one) { return one.technique == technique; });
 }
 
+std::string TextOf(std::span<const Chosen> chosen) {
+  std::string text;
+  for (const Chosen& one : chosen) text += (text.empty() ? "" : " ") + forecast::TextOf(one);
+  return text;
+}
+
+bool Cheaper(const Candidate& a, const Candidate& b) {
+  if (a.price != b.price) return a.price < b.price;
+  if (a.slower_high != b.slower_high) return a.slower_high < b.slower_high;
+  const size_t of_a = a.prediction->techniques.size();
+  const size_t of_b = b.prediction->techniques.size();
+  return of_a != of_b ? of_a < of_b : a.saves > b.saves;
+}
+
 trace::Error CannotPair(const Stream& second, std::string why) {
   return trace::Error{second.facts.trace, std::nullopt, std::move(why)};
 }
@@ -61,11 +75,19 @@ trace::Result<std::shared_ptr<Planner>> Planner::Make(std::vector<Stream> stream
   return planner;
 }
 
-const Stream& Planner::NearestTo(uint64_t batch) const {
+size_t Planner::NearestTo(uint64_t batch) const {
   const auto nearest = std::min_element(streams_.begin(), streams_.end(), [&](const auto& a, const auto& b) {
     return Distance(a->batch, batch) < Distance(b->batch, batch);
   });
-  return **nearest;
+  return static_cast<size_t>(nearest - streams_.begin());
+}
+
+const std::variant<Stream, std::string>& Planner::EditedFor(uint64_t batch, std::span<const Chosen> chosen) {
+  const size_t nearest = NearestTo(batch);
+  const std::string key = fmt::format("{} {}", nearest, TextOf(chosen));
+  const auto known = edited_.find(key);
+  if (known != edited_.end()) return known->second;
+  return edited_.emplace(key, ApplyTechniques(*streams_[nearest], chosen)).first->second;
 }
 
 std::vector<uint64_t> Planner::RecordedBatches() const {
@@ -106,17 +128,14 @@ Evidence Planner::EvidenceFor(uint64_t batch, std::span<const Chosen> chosen) co
 }
 
 const Prediction& Planner::Predict(uint64_t batch, std::span<const Chosen> chosen) {
-  std::string key = std::to_string(batch);
-  for (const Chosen& one : chosen) key += " " + TextOf(one);
-  std::unique_ptr<Prediction>& known = predictions_[key];
+  std::unique_ptr<Prediction>& known = predictions_[fmt::format("{} {}", batch, TextOf(chosen))];
   if (known != nullptr) return *known;
   known = std::make_unique<Prediction>();
   Prediction& prediction = *known;
   prediction.batch = batch;
   prediction.techniques.assign(chosen.begin(), chosen.end());
   prediction.options = options_;
-  // Techniques look at the recorded sizes; the batch changes after them, as every request carries its law.
-  std::variant<Stream, std::string> edited = ApplyTechniques(NearestTo(batch), chosen);
+  const std::variant<Stream, std::string>& edited = EditedFor(batch, chosen);
   if (const auto* why = std::get_if<std::string>(&edited)) {
     prediction.refused = *why;
     return prediction;
@@ -124,7 +143,7 @@ const Prediction& Planner::Predict(uint64_t batch, std::span<const Chosen> chose
   for (const Chosen& one : chosen) {
     if (one.technique->settings != nullptr) one.technique->settings(&prediction.options, one.options);
   }
-  prediction.stream = std::make_shared<const Stream>(AtBatch(std::move(std::get<Stream>(edited)), batch));
+  prediction.stream = std::make_shared<const Stream>(AtBatch(std::get<Stream>(edited), batch));
   prediction.outcome = Replay(*prediction.stream, prediction.options);
   Orders orders = TryOrders(*prediction.stream, prediction.options, prediction.outcome);
   if (orders.tried > 0) prediction.orders = std::make_shared<const Orders>(std::move(orders));
@@ -193,62 +212,65 @@ Candidate Planner::Weigh(const Prediction& prediction, size_t base, const Card& 
   return candidate;
 }
 
-Advice Planner::Advise(const Card& card, uint64_t batch, std::span<const Chosen> chosen) {
-  Advice advice;
-  advice.as_is = &Predict(batch, chosen);
-  if (!advice.as_is->refused.empty()) return advice;
-  advice.judgement = JudgeOn(*advice.as_is, card);
-  const Stream& run = *streams_.front();
-
-  std::vector<Candidate> single;
+std::vector<Candidate> Planner::WeighAlone(const Card& card, uint64_t batch, std::span<const Chosen> chosen,
+                                           Advice* advice) {
+  std::vector<Candidate> alone;
   for (const Technique& technique : Techniques()) {
     if (Contains(chosen, &technique)) continue;
-    if (technique.is_on != nullptr && technique.is_on(run)) {
-      advice.already_on.push_back(&technique);
+    if (technique.is_on != nullptr && technique.is_on(*streams_.front())) {
+      advice->already_on.push_back(&technique);
       continue;
     }
     std::vector<Chosen> with(chosen.begin(), chosen.end());
     with.push_back({&technique, {}});
     const Prediction& prediction = Predict(batch, with);
     if (!prediction.refused.empty()) {
-      advice.refused.push_back(&prediction);
+      advice->refused.push_back(&prediction);
       continue;
     }
-    single.push_back(Weigh(prediction, chosen.size(), card, advice));
+    alone.push_back(Weigh(prediction, chosen.size(), card, *advice));
   }
-  const Bytes shortage = advice.judgement.high > card.total ? advice.judgement.high - card.total : 0;
-  std::vector<const Candidate*> partial;
-  for (const Candidate& candidate : single) {
-    if (candidate.judgement.verdict == Verdict::kFits) {
-      if (candidate.saves > 0 || advice.judgement.verdict != Verdict::kFits)
-        advice.fitting.push_back(candidate);
-    } else if (candidate.saves_most < shortage) {
-      advice.useless.push_back(candidate);
-      if (candidate.saves > 0) partial.push_back(&candidate);
-    } else {
-      advice.falling_short.push_back(candidate);
-      if (candidate.saves > 0) partial.push_back(&candidate);
-    }
-  }
-  // Pairs of what does not do alone.
+  return alone;
+}
+
+// Of what does not do alone, the best few with one another.
+void Planner::WeighPairs(const Card& card, uint64_t batch, size_t base, std::vector<const Candidate*> partial,
+                         Advice* advice) {
+  constexpr size_t kMostPartners = 8;
+  std::stable_sort(partial.begin(), partial.end(),
+                   [](const Candidate* a, const Candidate* b) { return a->saves > b->saves; });
+  if (partial.size() > kMostPartners) partial.resize(kMostPartners);
   for (size_t i = 0; i < partial.size(); ++i) {
     for (size_t j = i + 1; j < partial.size(); ++j) {
       std::vector<Chosen> with = partial[i]->prediction->techniques;
       with.push_back(partial[j]->prediction->techniques.back());
       const Prediction& prediction = Predict(batch, with);
       if (!prediction.refused.empty()) continue;
-      Candidate pair = Weigh(prediction, chosen.size(), card, advice);
-      if (pair.judgement.verdict == Verdict::kFits) advice.fitting.push_back(pair);
+      Candidate pair = Weigh(prediction, base, card, *advice);
+      if (pair.judgement.verdict == Verdict::kFits) advice->fitting.push_back(pair);
     }
   }
-  std::stable_sort(advice.fitting.begin(), advice.fitting.end(), [](const Candidate& a, const Candidate& b) {
-    if (a.price != b.price) return a.price < b.price;
-    if (a.slower_high != b.slower_high) return a.slower_high < b.slower_high;
-    if (a.prediction->techniques.size() != b.prediction->techniques.size()) {
-      return a.prediction->techniques.size() < b.prediction->techniques.size();
+}
+
+Advice Planner::Advise(const Card& card, uint64_t batch, std::span<const Chosen> chosen) {
+  Advice advice;
+  advice.as_is = &Predict(batch, chosen);
+  if (!advice.as_is->refused.empty()) return advice;
+  advice.judgement = JudgeOn(*advice.as_is, card);
+  const std::vector<Candidate> alone = WeighAlone(card, batch, chosen, &advice);
+  const Bytes shortage = advice.judgement.high > card.total ? advice.judgement.high - card.total : 0;
+  std::vector<const Candidate*> partial;
+  for (const Candidate& candidate : alone) {
+    const bool fits = candidate.judgement.verdict == Verdict::kFits;
+    if (fits && (candidate.saves > 0 || advice.judgement.verdict != Verdict::kFits)) {
+      advice.fitting.push_back(candidate);
     }
-    return a.saves > b.saves;
-  });
+    if (fits) continue;
+    (candidate.saves_most < shortage ? advice.useless : advice.falling_short).push_back(candidate);
+    if (candidate.saves > 0) partial.push_back(&candidate);
+  }
+  WeighPairs(card, batch, chosen.size(), std::move(partial), &advice);
+  std::stable_sort(advice.fitting.begin(), advice.fitting.end(), Cheaper);
   const auto by_saving = [](const Candidate& a, const Candidate& b) { return a.saves > b.saves; };
   std::stable_sort(advice.falling_short.begin(), advice.falling_short.end(), by_saving);
   std::stable_sort(advice.useless.begin(), advice.useless.end(), by_saving);

@@ -78,13 +78,21 @@ class Planner {
 
  private:
   Planner() = default;
-  [[nodiscard]] const Stream& NearestTo(uint64_t batch) const;
+  [[nodiscard]] size_t NearestTo(uint64_t batch) const;  // place in streams_
+  // The stream with the techniques on, at its own batch: edits do not depend on the batch that is asked for.
+  [[nodiscard]] const std::variant<Stream, std::string>& EditedFor(uint64_t batch,
+                                                                   std::span<const Chosen> chosen);
+  [[nodiscard]] std::vector<Candidate> WeighAlone(const Card& card, uint64_t batch,
+                                                  std::span<const Chosen> chosen, Advice* advice);
+  void WeighPairs(const Card& card, uint64_t batch, size_t base, std::vector<const Candidate*> partial,
+                  Advice* advice);
   [[nodiscard]] Candidate Weigh(const Prediction& prediction, size_t base, const Card& card,
                                 const Advice& advice) const;
 
   std::vector<std::shared_ptr<const Stream>> streams_;  // by ascending batch
   ReplayOptions options_;
   Alignment alignment_;
+  std::map<std::string, std::variant<Stream, std::string>> edited_;
   std::map<std::string, std::unique_ptr<Prediction>> predictions_;
 };
 
