@@ -43,6 +43,7 @@ class Arguments:
         self.overwrites = overwrites
         self.generator = generator
         self.known = True
+        self.most = 0  # elements of the largest tensor of the device
         self.written = []  # (device tensor, host copy)
         self._made = {}
 
@@ -69,6 +70,7 @@ class Arguments:
                 raise NotPossible
         else:
             made, known = view(tensor, self.device)
+            self.most = max(self.most, tensor.numel())
             self.known = self.known and (known or (writes and self.overwrites))
             if writes:
                 copied = torch.empty_strided(made.size(), made.stride(), dtype=made.dtype, device=_CPU)

@@ -7,12 +7,14 @@ from _vramtrace.values.translated import TRANSLATED
 
 # Operations without a kernel of their own whose parts cannot be computed one by one: cuDNN's, or a copy to or
 # from the host.
-ALSO = ("copy_", "convolution", "convolution_backward", "_coalesce")
+ALSO = ("copy_", "convolution", "convolution_backward", "_coalesce", "_linalg_check_errors")
 # Memory without values; values that differ between runs; questions about the device.
 NEVER = frozenset(
     "empty empty_strided resize_ set_ record_stream is_pinned _pin_memory is_set_to _cudnn_init_dropout_state "
     "_fused_dropout _nested_tensor_from_mask _assert_async _sparse_semi_structured_tile".split()
 )
+# They pass a wrapped number of the device on, which no Python object can stand for: what they call is not seen.
+ALONE = frozenset("pow.Scalar pow.Scalar_out isin.Scalar_Tensor isin.Scalar_Tensor_out".split())
 OVERWRITING = frozenset("fill_ zero_ copy_ _foreach_zero_ _foreach_copy_".split())
 # Of libraries that are imported after torch.
 LATER = (
@@ -47,8 +49,8 @@ class Operation:
             i for i, argument in enumerate(arguments) if str(argument.type) in ("Tensor", "Optional[Tensor]")
         )
         # What is overwritten whole need not have been known.
-        self.overwrites = self.random or self.base in OVERWRITING or any(
-            isinstance(name, str) for name in self.written
+        self.overwrites = (
+            self.random or self.base in OVERWRITING or any(isinstance(name, str) for name in self.written)
         )
         self.takes_generator = any(argument.name == "generator" for argument in arguments)
 

@@ -13,11 +13,23 @@ DEFAULT_RATIO = 0.5
 
 class Policy:
     def __init__(self):
-        self.reads = 0
+        self.reads = 0  # by the host
+        self.made = 0  # single values
         self.ratio = _ratio(os.environ.get("VRAMTRACE_SIM_COUNTS", ""))
 
     def falling(self):
-        return 3.0 / (1.0 + self.reads / 50.0)
+        """Falls with every value that the host reads, and a little with every one that is made: a loss may be
+        compared on the device."""
+        self.made += 1
+        return 3.0 / (1.0 + self.reads / 50.0 + self.made / 5000.0)
+
+    def finite(self, value):
+        """Values computed from nothing must not look like a failed run. What is masked out stays so."""
+        if value.is_floating_point():
+            value.nan_to_num_(nan=0.0, posinf=0.0, neginf=float("-inf"))
+            if value.numel() == 1 and not value.isfinite():
+                value.fill_(self.falling())
+        return value
 
     def count(self, most):
         return int(most * self.ratio)
@@ -30,13 +42,6 @@ def _ratio(text):
         return min(1.0, max(0.0, float(text))) if text else DEFAULT_RATIO
     except ValueError:
         return DEFAULT_RATIO
-
-
-def finite(value):
-    """Values computed from nothing must not look like a failed run."""
-    if value.is_floating_point():
-        value.nan_to_num_()
-    return value
 
 
 def balanced(values, indices, dim):

@@ -13,7 +13,7 @@ from C++ come by here as well.
 import time
 
 import torch
-from _vramtrace.values import host, operations, policy
+from _vramtrace.values import host, numbers, operations, policy
 from _vramtrace.values.notes import Notes
 
 # In the order of c10/core/DispatchKey.h: BackendSelect, Fake, Python. Python's enumeration leaves Fake out.
@@ -30,7 +30,7 @@ Tensor = torch.Tensor
 Parameter = torch.nn.Parameter
 Exclude = torch._C._ExcludeDispatchKeyGuard
 Plain = torch._C.DisableTorchFunction
-NUMBERS = (int, float, bool, complex)
+NUMBERS = frozenset(numbers.KINDS)
 PYTHON = torch._C.DispatchKey.Python
 
 
@@ -53,15 +53,25 @@ class Shadow:
 
     def compute(self, operation, arguments, keywords):
         """(converted arguments, results of the host), None when the host cannot."""
+        for i in operation.tensors:
+            if i < len(arguments) and type(arguments[i]) in NUMBERS:
+                arguments = numbers.with_tensors(arguments, operation.tensors)
+                break
         made = host.Arguments(self.device, self.generator, operation.overwrites)
         written = operation.written
         values = [made.convert(value, i in written) for i, value in enumerate(arguments)]
         named = {name: made.convert(value, name in written) for name, value in keywords.items()}
         if operation.takes_generator:
             named["generator"] = self.generator
-        elif operation.random:
-            return made, self._with_own_randomness(operation, values, named)
-        return made, operation.on_host(*values, **named)
+        # Small work: waking the CPU's threads costs more than it saves, and they are the program's.
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            if operation.random and not operation.takes_generator:
+                return made, self._with_own_randomness(operation, values, named)
+            return made, operation.on_host(*values, **named)
+        finally:
+            torch.set_num_threads(threads)
 
     def _with_own_randomness(self, operation, values, named):
         """The program's random numbers must not be drawn."""
@@ -101,11 +111,16 @@ class Shadow:
     def write(self, made, result, answer):
         """The host's values into the device's tensors."""
         for tensor, value in made.written:
-            host.put(tensor, value if made.known else policy.finite(value), made.known, self.device)
+            self._put(tensor, value, made.known)
         if made.written:
             return
         for tensor, value in _pairs(answer, result):
-            host.put(tensor, value if made.known else policy.finite(value), made.known, self.device)
+            if not made.known and value.numel() == 1 and made.most > 1 and value.is_floating_point():
+                value.fill_(self.policy.falling())  # a loss or a norm
+            self._put(tensor, value, made.known)
+
+    def _put(self, tensor, value, known):
+        host.put(tensor, value if known else self.policy.finite(value), known, self.device)
 
     # -- a result that nobody knows -----------------------------------------------------------------------
 
@@ -151,7 +166,7 @@ def size_of(values):
         if kind is Tensor or kind is Parameter:
             pass
         elif kind is list or kind is tuple:
-            if value and not isinstance(value[0], NUMBERS):
+            if value and type(value[0]) not in NUMBERS:
                 inner = size_of(value)
                 if inner == LARGE:
                     return LARGE
@@ -171,24 +186,22 @@ def size_of(values):
     return found
 
 
-def _tensors(arguments):
-    """Numbers in the place of the first tensor: constants of torch.jit."""
-    return [torch.tensor(value) if type(value) in NUMBERS else value for value in arguments]
-
-
 def redispatcher(operation):
     """Calls the backend's own kernel."""
-    redispatch, call, tensors = operation.handle.redispatch_boxed, operation.call, operation.tensors
+    redispatch, places = operation.handle.redispatch_boxed, operation.tensors
 
     def forward(keys, arguments, keywords):
-        for i in tensors:
+        for i in places:
             if i < len(arguments) and type(arguments[i]) in NUMBERS:
-                # A number where the schema has a tensor keeps its place in type promotion only this way.
-                with Plain(), Exclude(ABOVE):
-                    return call(*arguments, **keywords) if i != 0 else call(*_tensors(arguments), **keywords)
+                arguments = numbers.with_tensors(arguments, places)
+                break
         return redispatch(keys & BELOW, *arguments, **keywords)
 
-    return forward
+    def alone(keys, arguments, keywords):
+        with Exclude(ABOVE):
+            return forward(keys, arguments, keywords)
+
+    return alone if operation.name.removeprefix("aten::") in operations.ALONE else forward
 
 
 def kernel_of(operation, shadow):
@@ -207,8 +220,10 @@ def kernel_of(operation, shadow):
             size = named if size == ELSEWHERE or named == LARGE else size
         if size != SMALL or failures >= FAILURES:
             answer = forward(keys, arguments, keywords)
-            if size == LARGE and type(answer) is Tensor and answer.is_cuda and answer.numel() == 1:
-                shadow.invent(answer, operation)
+            if size == LARGE:
+                single = answer[0] if type(answer) is tuple and answer else answer
+                if type(single) is Tensor and single.numel() == 1 and single.is_cuda:
+                    shadow.invent(single, operation)
             return answer
         started = clock()
         made, result = shadow.try_compute(operation, arguments, keywords)
@@ -328,7 +343,10 @@ def coalescing(operation, shadow, forward, kernel):
         answer = shadow.expecting(number, made is not None, forward, keys, arguments, keywords)
         if made is not None:
             with Plain(), Exclude(ABOVE):
-                for target, value in ((answer._indices(), made._indices()), (answer._values(), made._values())):
+                for target, value in (
+                    (answer._indices(), made._indices()),
+                    (answer._values(), made._values()),
+                ):
                     host.put(target, value, True, shadow.device)
         return answer
 
@@ -373,6 +391,34 @@ def suppressing(operation, shadow, forward, kernel):
     return suppress
 
 
+def checking(operation, shadow, forward, kernel):
+    """GradScaler's look at the gradients: those that nobody knows are finite, or no step would be made."""
+
+    def check(keys, *arguments, **keywords):
+        made = None
+        if size_of(arguments) == SMALL:
+            made, result = shadow.try_compute(operation, arguments, keywords)
+        answer = forward(keys, arguments, keywords)
+        if made is not None and made.known:
+            shadow.try_write(made, result, answer)
+        return answer
+
+    return check
+
+
+def reporting(operation, shadow, forward, kernel):
+    """A library's own check of its status, which it has answered."""
+
+    def report(keys, *arguments, **keywords):
+        shadow.quiet += 1
+        try:
+            return forward(keys, arguments, keywords)
+        finally:
+            shadow.quiet -= 1
+
+    return report
+
+
 def choosing(operation, shadow, forward, kernel):
     """topk over values that nobody knows chooses experts: balanced."""
 
@@ -406,13 +452,17 @@ SPECIAL = {
     "topk": choosing,
     "_coalesce": coalescing,
     "equal": comparing,
+    "_amp_foreach_non_finite_check_and_unscale_": checking,
+    "_linalg_check_errors": reporting,
     "nms": suppressing,
 }
 
 
 def install(device):
     if KEY_NAME not in repr(torch._C.DispatchKeySet(KEY)):
-        raise RuntimeError(f"the dispatch key below Python is {torch._C.DispatchKeySet(KEY)!r}, not {KEY_NAME}")
+        raise RuntimeError(
+            f"the dispatch key below Python is {torch._C.DispatchKeySet(KEY)!r}, not {KEY_NAME}"
+        )
     shadow = Shadow(device)
     everything = torch._C._dispatch_library("IMPL", "_", "", "vramtrace", 0)
     everything.fallback(KEY_NAME, torch.library.fallthrough_kernel, False)
