@@ -1,12 +1,24 @@
 #pragma once
-// What the rows of technique.def name: one pair of functions a row, in the file of its group.
+// What the rows of technique.def name: a pair of functions a row, in the file of its group.
 
 #include "analyzer/forecast/technique.h"
 
 namespace vramtrace::forecast {
 
+#define VRAMTRACE_ROW(is_on, apply)               \
+  [[nodiscard]] bool is_on(const Stream& stream); \
+  [[nodiscard]] Edited apply(const Stream& stream, const TechniqueOptions& options);
 // checkpointing.cpp
-[[nodiscard]] bool IsCheckpointed(const Stream& stream);
-[[nodiscard]] Edited ApplyCheckpointing(const Stream& stream, const TechniqueOptions& options);
+VRAMTRACE_ROW(IsCheckpointed, ApplyCheckpointing)
+// optimizers.cpp
+VRAMTRACE_ROW(IsForeachOff, ApplyForeachOff)
+VRAMTRACE_ROW(IsFused, ApplyFused)
+VRAMTRACE_ROW(IsSgd, ApplySgd)
+VRAMTRACE_ROW(IsAdafactor, ApplyAdafactor)
+VRAMTRACE_ROW(Is8Bit, Apply8BitAdam)
+VRAMTRACE_ROW(IsPaged8Bit, ApplyPaged8Bit)
+VRAMTRACE_ROW(IsLion, ApplyLion)
+VRAMTRACE_ROW(IsInBackward, ApplyInBackward)
+#undef VRAMTRACE_ROW
 
 }  // namespace vramtrace::forecast
