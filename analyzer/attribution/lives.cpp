@@ -32,11 +32,12 @@ NextPhase KindOf(Phase phase) {
 class Collector {
  public:
   Collector(std::shared_ptr<const model::Tables> tables, std::shared_ptr<const model::StackTable> stacks,
-            const timeline::Scan& scan, const std::function<void(const Life&)>& take)
+            const timeline::Scan& scan, const std::function<void(const Life&)>& take, LivesObserver* observer)
       : tables_(tables),
         stacks_(stacks),
         scan_(scan),
         take_(take),
+        observer_(observer),
         parameters_(*tables, scan),
         replay_(tables, std::move(stacks)) {}
 
@@ -51,6 +52,7 @@ class Collector {
     }
     if (applied.device == nullptr) return;
     const Tick tick = tick_++;
+    if (observer_ != nullptr) observer_->See(event, applied, tick);
     if (event.kind != PacketKind::kBlockAllocate && event.kind != PacketKind::kBlockFree) return;
     Device& device = DeviceOf(applied.device_index);
     if (event.kind == PacketKind::kBlockAllocate) forwards_.Add(event);
@@ -77,6 +79,7 @@ class Collector {
         Emit(slot, device);
       }
     }
+    if (observer_ != nullptr) observer_->Finish(replay_.devices());
   }
 
  private:
@@ -229,6 +232,7 @@ class Collector {
   std::shared_ptr<const model::StackTable> stacks_;
   const timeline::Scan& scan_;
   const std::function<void(const Life&)>& take_;
+  LivesObserver* observer_;
   ParameterSizes parameters_;
   timeline::Replay replay_;
   timeline::ForwardIndex forwards_;
@@ -247,8 +251,8 @@ class Collector {
 void ForEachLife(const std::shared_ptr<trace::TraceFile>& file,
                  const std::shared_ptr<const model::Tables>& tables,
                  const std::shared_ptr<const model::StackTable>& stacks, const timeline::Scan& scan,
-                 const std::function<void(const Life&)>& take) {
-  Collector collector(tables, stacks, scan, take);
+                 const std::function<void(const Life&)>& take, LivesObserver* observer) {
+  Collector collector(tables, stacks, scan, take, observer);
   trace::EventStream stream(file);
   Event event;
   while (stream.Next(&event)) collector.Add(event);

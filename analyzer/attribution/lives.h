@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "analyzer/attribution/breakdown.h"
@@ -26,11 +27,21 @@ struct Life {
   Allocation explained;
 };
 
+// What else may be learnt from the same pass: every event that concerns a device, in order.
+class LivesObserver {
+ public:
+  virtual ~LivesObserver() = default;
+  // After the event was applied.
+  virtual void See(const trace::Event& event, const timeline::Applied& applied, Tick tick) = 0;
+  // After the last event; the state of every device then.
+  virtual void Finish(std::map<uint32_t, timeline::DeviceState>& devices) = 0;
+};
+
 // Calls `take` once for each block, in no order that means anything. Frees after the refusal that ended a
 // device's run are no evidence, as in the report.
 void ForEachLife(const std::shared_ptr<trace::TraceFile>& file,
                  const std::shared_ptr<const model::Tables>& tables,
                  const std::shared_ptr<const model::StackTable>& stacks, const timeline::Scan& scan,
-                 const std::function<void(const Life&)>& take);
+                 const std::function<void(const Life&)>& take, LivesObserver* observer = nullptr);
 
 }  // namespace vramtrace::attribution

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analyzer/report/report.pb.h"
+#include "analyzer/timeline/scan.h"
 #include "analyzer/trace/result.h"
 
 namespace vramtrace::report {
@@ -17,6 +18,11 @@ struct BuildOptions {
 struct BuiltReport {
   v1::Report report;
   bool damaged = false;  // the file was cut or changed after it was written
+  // What the report was made from, for who wants more of the same trace.
+  std::shared_ptr<trace::TraceFile> file;
+  std::shared_ptr<const model::Tables> tables;
+  std::shared_ptr<const model::StackTable> stacks;
+  std::shared_ptr<const timeline::Scan> scan;
 };
 
 // Errors are what leaves nothing to report: see trace::TraceFile::Open, and a trace without events.

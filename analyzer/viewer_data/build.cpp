@@ -1,12 +1,8 @@
 #include "analyzer/viewer_data/build.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "analyzer/report/json.h"
-#include "analyzer/timeline/scan.h"
-#include "analyzer/viewer_data/curve_pass.h"
-#include "analyzer/viewer_data/rows.h"
 
 namespace vramtrace::viewer_data {
 namespace {
@@ -29,29 +25,6 @@ std::vector<Mark> MarksOf(const Report& report) {
   }
   return marks;
 }
-
-// The instants whose live sets a long trace keeps, ascending.
-class Keyframes {
- public:
-  // Local peaks a device; with what the report speaks of, this bounds how much is written.
-  static constexpr size_t kParts = 24;
-
-  void Add(Tick tick) {
-    if (tick != kNever) ticks_.push_back(tick);
-  }
-  void Sort() {
-    std::sort(ticks_.begin(), ticks_.end());
-    ticks_.erase(std::unique(ticks_.begin(), ticks_.end()), ticks_.end());
-  }
-  [[nodiscard]] bool Sees(const attribution::Life& life) const {
-    const auto first = std::lower_bound(ticks_.begin(), ticks_.end(), life.allocated);
-    return first != ticks_.end() && *first < life.freed;
-  }
-  [[nodiscard]] const std::vector<Tick>& ticks() const { return ticks_; }
-
- private:
-  std::vector<Tick> ticks_;
-};
 
 ordered_json ClassList() {
   ordered_json classes = ordered_json::array();
@@ -82,102 +55,106 @@ ordered_json ConfidenceList() {
           attribution::NameOf(attribution::Confidence::kHigh)};
 }
 
-class Builder {
- public:
-  Builder(std::shared_ptr<trace::TraceFile> file, const DataOptions& options, ViewerData* out)
-      : file_(std::move(file)), options_(options), out_(out) {}
-
-  void Run() {
-    tables_ = model::ReadTables(*file_);
-    stacks_ = std::make_shared<model::StackTable>(*tables_);
-    scan_ = timeline::ScanTrace(file_, tables_, stacks_);
-    marks_ = MarksOf(out_->report.report);
-    uint64_t blocks = 0;
-    for (const auto& [index, device] : scan_.devices) blocks += device.block_allocations;
-    out_->complete = blocks <= options_.blocks;
-    if (!out_->complete) ChooseKeyframes();
-
-    Strings strings;
-    UsedStacks stacks(*tables_, &strings);
-    Rows rows(&stacks, &strings);
-    std::vector<uint8_t> classes(blocks, static_cast<uint8_t>(attribution::MemoryClass::kUnknown));
-    attribution::ForEachLife(file_, tables_, stacks_, scan_, [&](const attribution::Life& life) {
-      if (life.ordinal < classes.size()) {
-        classes[life.ordinal] = static_cast<uint8_t>(life.explained.verdict.memory_class);
-      }
-      if (out_->complete || keyframes_.Sees(life)) rows.Add(life);
-    });
-    out_->blocks = rows.size();
-
-    CurvePass curves(tables_, stacks_, scan_.first_time_ns, classes);
-    curves.Run(file_, &marks_);
-    Columns columns;
-    rows.Write(&columns);
-    stacks.Write(&columns);
-    curves.segments().Write(*tables_, curves.devices(), &strings, &columns);
-    for (const auto& [index, curve] : curves.curves()) {
-      curve.Write("curve" + std::to_string(index) + ".", &columns);
-    }
-    out_->file = columns.Finish(Header(curves, strings));
-  }
-
- private:
-  void ChooseKeyframes() {
-    const std::vector<uint8_t> no_classes;  // kept by reference
-    CurvePass shape(tables_, stacks_, scan_.first_time_ns, no_classes);
-    shape.Run(file_, &marks_);
-    for (const Mark& mark : marks_) keyframes_.Add(mark.tick);
-    for (const auto& [index, curve] : shape.curves()) {
-      for (const Tick tick : curve.LocalPeaks(Keyframes::kParts)) keyframes_.Add(tick);
-    }
-    keyframes_.Sort();
-  }
-
-  [[nodiscard]] ordered_json Header(const CurvePass& curves, const Strings& strings) const {
-    ordered_json marks = ordered_json::array();
-    for (const Mark& mark : marks_) {
-      if (mark.tick == kNever) continue;
-      marks.push_back({{"device", mark.device}, {"kind", mark.kind}, {"tick", mark.tick}});
-    }
-    ordered_json devices = ordered_json::array();
-    for (const auto& [index, curve] : curves.curves()) devices.push_back(index);
-    return {{"version", 1},
-            {"complete", out_->complete},
-            {"ticks", curves.ticks()},
-            {"keyframes", keyframes_.ticks()},
-            {"devices", std::move(devices)},
-            {"marks", std::move(marks)},
-            {"classes", ClassList()},
-            {"phases", PhaseList()},
-            {"confidences", ConfidenceList()},
-            {"damaged", out_->report.damaged},
-            {"report", report::ToJson(out_->report.report)},
-            {"strings", strings.texts()}};
-  }
-
-  std::shared_ptr<trace::TraceFile> file_;
-  DataOptions options_;
-  ViewerData* out_;
-  std::shared_ptr<const model::Tables> tables_;
-  std::shared_ptr<const model::StackTable> stacks_;
-  timeline::Scan scan_;
-  std::vector<Mark> marks_;
-  Keyframes keyframes_;
-};
+// Local peaks a device; with what the report speaks of, this bounds how much of a long trace is written.
+constexpr size_t kLocalPeaks = 24;
 
 }  // namespace
 
-trace::Result<ViewerData> BuildViewerData(const std::string& path, const DataOptions& options) {
+ViewerData::ViewerData(report::BuiltReport built)
+    : built_(std::move(built)),
+      stacks_(*built_.tables, &strings_),
+      kinds_(&stacks_, &strings_),
+      observer_(built_.scan->first_time_ns, MarksOf(built_.report)) {
+  attribution::ForEachLife(
+      built_.file, built_.tables, built_.stacks, *built_.scan,
+      [this](const attribution::Life& life) { blocks_.Add(life, kinds_.Id(life)); }, &observer_);
+  blocks_.Finish();
+  for (auto& [device, curve] : observer_.curves()) blocks_.FillBands(kinds_, device, &curve);
+}
+
+trace::Result<std::unique_ptr<ViewerData>> ViewerData::Build(const std::string& path) {
   // The table of blocks says more than the report's list, of which one row is the least that can be asked
   // for.
   trace::Result<report::BuiltReport> report = report::BuildReport(path, {.allocations = 1});
   if (!report.ok()) return report.error();
-  trace::Result<std::shared_ptr<trace::TraceFile>> file = trace::TraceFile::Open(path);
-  if (!file.ok()) return file.error();
-  ViewerData data;
-  data.report = std::move(report.value());
-  Builder(file.value(), options, &data).Run();
-  return data;
+  return std::unique_ptr<ViewerData>(new ViewerData(std::move(report.value())));
+}
+
+Tick ViewerData::ExplainedTick(uint32_t device) const {
+  Tick found = kNever;
+  for (const Mark& mark : marks()) {
+    if (mark.device != device || mark.tick == kNever) continue;
+    if (mark.kind == "out_of_memory") return mark.tick;
+    if (mark.kind == "peak") found = mark.tick;
+  }
+  return found;
+}
+
+// The instants whose live sets a long trace keeps, ascending.
+std::vector<Tick> ViewerData::Keyframes() const {
+  std::vector<Tick> ticks;
+  for (const Mark& mark : marks()) {
+    if (mark.tick != kNever) ticks.push_back(mark.tick);
+  }
+  for (const auto& [index, curve] : curves()) {
+    for (const Tick tick : curve.LocalPeaks(kLocalPeaks)) ticks.push_back(tick);
+  }
+  std::sort(ticks.begin(), ticks.end());
+  ticks.erase(std::unique(ticks.begin(), ticks.end()), ticks.end());
+  return ticks;
+}
+
+ordered_json ViewerData::Header(const FileOptions& options, bool complete,
+                                const std::vector<Tick>& keyframes) const {
+  ordered_json marked = ordered_json::array();
+  for (const Mark& mark : marks()) {
+    if (mark.tick == kNever) continue;
+    marked.push_back({{"device", mark.device}, {"kind", mark.kind}, {"tick", mark.tick}});
+  }
+  ordered_json devices = ordered_json::array();
+  for (const auto& [index, curve] : curves()) devices.push_back(index);
+  const std::string& path = built_.report.trace().path();
+  return {{"version", 2},
+          {"name", options.name.empty() ? path.substr(path.rfind('/') + 1) : options.name},
+          {"base", options.base},
+          {"served", options.served},
+          {"trace_version", options.version},
+          {"complete", complete},
+          {"ticks", observer_.ticks()},
+          {"keyframes", keyframes},
+          {"devices", std::move(devices)},
+          {"marks", std::move(marked)},
+          {"classes", ClassList()},
+          {"phases", PhaseList()},
+          {"confidences", ConfidenceList()},
+          {"damaged", damaged()},
+          {"report", report::ToJson(report())},
+          {"strings", strings_.texts()}};
+}
+
+WrittenFile ViewerData::Write(const FileOptions& options) {
+  WrittenFile written;
+  written.complete = blocks_.size() <= options.blocks;
+  const std::vector<Tick> keyframes = written.complete ? std::vector<Tick>{} : Keyframes();
+  const auto seen = [&](Tick allocated, Tick freed) {
+    const auto first = std::lower_bound(keyframes.begin(), keyframes.end(), allocated);
+    return first != keyframes.end() && *first < freed;
+  };
+  Columns columns;
+  kinds_.Write(&columns);
+  written.blocks = written.complete ? blocks_.Write(nullptr, &columns) : blocks_.Write(seen, &columns);
+  stacks_.Write(&columns);
+  observer_.segments().Write(*built_.tables, &strings_, &columns);
+  observer_.WriteSteps(&columns);
+  for (const auto& [index, curve] : curves()) curve.Write("curve" + std::to_string(index) + ".", &columns);
+  written.bytes = columns.Finish(Header(options, written.complete, keyframes));
+  return written;
+}
+
+std::string ViewerData::WriteSelection(const Selection& selection) const {
+  Columns columns;
+  blocks_.Write(blocks_.Select(kinds_, selection), &columns);
+  return columns.Finish({{"version", 2}});
 }
 
 }  // namespace vramtrace::viewer_data

@@ -1,26 +1,67 @@
 #pragma once
 // A trace to what the viewer shows: the report, curves of memory over time, blocks with their lives, stacks.
 
+#include <map>
+#include <memory>
 #include <string>
 
 #include "analyzer/report/build.h"
 #include "analyzer/trace/result.h"
+#include "analyzer/viewer_data/blocks.h"
+#include "analyzer/viewer_data/observer.h"
 
 namespace vramtrace::viewer_data {
 
-struct DataOptions {
-  // Up to this many blocks all are written; of a longer trace those alive at chosen instants.
-  size_t blocks = 400'000;
+// What a data file is to hold.
+struct FileOptions {
+  // Up to this many blocks all are written; of a longer trace those alive at chosen instants. 16 bytes each
+  // in the page's memory.
+  size_t blocks = 6'000'000;
+  std::string name = {};  // of the trace, for people; empty: the file's
+  bool base = false;      // the run that others are compared with
+  bool served = false;    // the page may ask for what is not in the file (see serve.h)
+  uint64_t version = 0;   // of the trace as it was read, where a live one is served
 };
 
-struct ViewerData {
-  std::string file;  // see columns.h
+struct WrittenFile {
+  std::string bytes;  // see columns.h
   bool complete = true;
   size_t blocks = 0;  // written
-  report::BuiltReport report;
 };
 
-// Errors are those of report::BuildReport.
-[[nodiscard]] trace::Result<ViewerData> BuildViewerData(const std::string& path, const DataOptions& options);
+class ViewerData {
+ public:
+  // Four passes over the trace: the report's three, and one for the lives of all blocks.
+  // Errors are those of report::BuildReport.
+  [[nodiscard]] static trace::Result<std::unique_ptr<ViewerData>> Build(const std::string& path);
+
+  [[nodiscard]] WrittenFile Write(const FileOptions& options);
+  // Columns "block.*" of a selection, in the same form and with the same kinds, addresses and texts.
+  [[nodiscard]] std::string WriteSelection(const Selection& selection) const;
+
+  [[nodiscard]] const report::v1::Report& report() const { return built_.report; }
+  [[nodiscard]] bool damaged() const { return built_.damaged; }
+  [[nodiscard]] const std::map<uint32_t, Curve>& curves() const { return observer_.curves(); }
+  [[nodiscard]] const std::vector<Mark>& marks() const { return observer_.marks(); }
+  [[nodiscard]] const Blocks& blocks() const { return blocks_; }
+  [[nodiscard]] const Kinds& kinds() const { return kinds_; }
+  [[nodiscard]] const UsedStacks& stacks() const { return stacks_; }
+  [[nodiscard]] const Strings& strings() const { return strings_; }
+  // The instant that the report explains: where memory ran out, else the peak. kNever: nothing was allocated.
+  [[nodiscard]] Tick ExplainedTick(uint32_t device) const;
+
+ private:
+  explicit ViewerData(report::BuiltReport built);
+  [[nodiscard]] std::vector<Tick> Keyframes() const;
+  [[nodiscard]] nlohmann::ordered_json Header(const FileOptions& options, bool complete,
+                                              const std::vector<Tick>& keyframes) const;
+
+  report::BuiltReport built_;
+  Strings strings_;
+  UsedStacks stacks_;
+  Kinds kinds_;
+  Blocks blocks_;
+  Observer observer_;
+};
 
 }  // namespace vramtrace::viewer_data

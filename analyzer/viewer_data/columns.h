@@ -2,7 +2,7 @@
 // The viewer's data file: a JSON header and little-endian columns, which the page maps to typed arrays
 // without a copy. Layout: 8 bytes magic "VTVIEW01", uint64 length of the header, the header, then the
 // columns; every part begins at a multiple of 8. The header's "columns" gives each column's name, type,
-// offset (from the first column) and count.
+// offset (from the first column), count, and how it is coded.
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -18,7 +18,11 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "columns are written as
 class Columns {
  public:
   void Add(std::string_view name, const std::vector<uint8_t>& values) { AddRaw(name, "u8", values); }
-  void Add(std::string_view name, const std::vector<uint32_t>& values) { AddRaw(name, "u32", values); }
+  // `coding` "difference": each value less the one before it, modulo 2^32.
+  void Add(std::string_view name, const std::vector<uint32_t>& values, std::string_view coding = "") {
+    AddRaw(name, "u32", values);
+    if (!coding.empty()) described_.back()["coding"] = coding;
+  }
   // Bytes and times: doubles are exact up to 2^53, which is 9 PB and 104 days of nanoseconds.
   void Add(std::string_view name, const std::vector<double>& values) { AddRaw(name, "f64", values); }
 

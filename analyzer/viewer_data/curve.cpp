@@ -7,10 +7,7 @@
 namespace vramtrace::viewer_data {
 
 void Curve::Merge(const Bucket& next, Bucket* bucket) {
-  if (next.highest.allocated > bucket->highest.allocated) {
-    bucket->highest = next.highest;
-    bucket->bands = next.bands;
-  }
+  if (next.highest.allocated > bucket->highest.allocated) bucket->highest = next.highest;
   bucket->lowest = std::min(bucket->lowest, next.lowest);
   bucket->highest_reserved = std::max(bucket->highest_reserved, next.highest_reserved);
   bucket->highest_used = std::max(bucket->highest_used, next.highest_used);
@@ -28,8 +25,8 @@ void Curve::Halve() {
   events_in_last_ = events_per_bucket_;
 }
 
-void Curve::Add(const CurvePoint& point, const Bands& bands) {
-  const Bucket bucket{point, point, bands, point.allocated, point.reserved, point.used};
+void Curve::Add(const CurvePoint& point) {
+  const Bucket bucket{point, point, {}, point.allocated, point.reserved, point.used};
   if (!buckets_.empty() && events_in_last_ < events_per_bucket_) {
     Merge(bucket, &buckets_.back());
     ++events_in_last_;
@@ -38,6 +35,32 @@ void Curve::Add(const CurvePoint& point, const Bands& bands) {
   if (buckets_.size() == 2 * kBuckets) Halve();
   buckets_.push_back(bucket);
   events_in_last_ = 1;
+}
+
+size_t Curve::FirstSeeing(Tick tick) {
+  const auto found =
+      std::lower_bound(buckets_.begin(), buckets_.end(), tick,
+                       [](const Bucket& bucket, Tick wanted) { return bucket.highest.tick < wanted; });
+  return static_cast<size_t>(found - buckets_.begin());
+}
+
+// Sums are modulo 2^64: adding and taking away cancel even where a hostile trace adds up to more.
+void Curve::AddLife(Tick allocated, Tick freed, size_t memory_class, uint64_t bytes, uint64_t block_bytes) {
+  const size_t begin = FirstSeeing(allocated);
+  const size_t end = freed == kNever ? buckets_.size() : FirstSeeing(freed);
+  if (begin == end) return;
+  const uint64_t rounding = block_bytes - bytes;
+  buckets_[begin].bands[memory_class] += bytes;
+  buckets_[begin].bands[kBands - 1] += rounding;
+  if (end == buckets_.size()) return;
+  buckets_[end].bands[memory_class] -= bytes;
+  buckets_[end].bands[kBands - 1] -= rounding;
+}
+
+void Curve::SumLives() {
+  for (size_t i = 1; i < buckets_.size(); ++i) {
+    for (size_t band = 0; band < kBands; ++band) buckets_[i].bands[band] += buckets_[i - 1].bands[band];
+  }
 }
 
 std::vector<Tick> Curve::LocalPeaks(size_t parts) const {
@@ -61,8 +84,6 @@ void Curve::Write(const std::string& prefix, Columns* columns) const {
     for (const Bucket& bucket : buckets_) values.push_back(value(bucket));
     columns->Add(prefix + std::string(name), values);
   };
-  const auto number = [](uint64_t value) { return static_cast<double>(value); };
-  (void)number;
   write.operator()<uint32_t>("tick", [](const Bucket& b) { return b.first.tick; });
   write.operator()<double>("time", [](const Bucket& b) { return static_cast<double>(b.first.time_ns); });
   write.operator()<uint32_t>("step", [](const Bucket& b) { return static_cast<uint32_t>(b.first.step); });

@@ -36,14 +36,6 @@ class Curve {
   // At most 2 * kBuckets buckets: while there are fewer events than that, each is its own bucket.
   static constexpr size_t kBuckets = 16384;
 
-  void Add(const CurvePoint& point, const Bands& bands);
-  // Columns named `prefix` + "tick", "time", "max", ...
-  void Write(const std::string& prefix, Columns* columns) const;
-
-  // The tick of the greatest allocated bytes in each of at most `parts` equal stretches, ascending.
-  [[nodiscard]] std::vector<Tick> LocalPeaks(size_t parts) const;
-
- private:
   struct Bucket {
     CurvePoint first;
     CurvePoint highest;  // of allocated
@@ -52,8 +44,27 @@ class Curve {
     uint64_t highest_reserved = 0;
     double highest_used = -1;
   };
+
+  void Add(const CurvePoint& point);
+
+  // After the last point: the classes. A block's class is known only at its end, and the buckets' only when
+  // all points are there; so every life adds to the bucket where it begins to be seen and takes away where it
+  // no longer is, and SumLives adds them up.
+  void AddLife(Tick allocated, Tick freed, size_t memory_class, uint64_t bytes, uint64_t block_bytes);
+  void SumLives();
+
+  [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
+  // Columns named `prefix` + "tick", "time", "max", ...
+  void Write(const std::string& prefix, Columns* columns) const;
+
+  // The tick of the greatest allocated bytes in each of at most `parts` equal stretches, ascending.
+  [[nodiscard]] std::vector<Tick> LocalPeaks(size_t parts) const;
+
+ private:
   static void Merge(const Bucket& next, Bucket* bucket);
   void Halve();
+  // The first bucket whose highest event is at or after the tick.
+  [[nodiscard]] size_t FirstSeeing(Tick tick);
 
   std::vector<Bucket> buckets_;
   uint64_t events_per_bucket_ = 1;

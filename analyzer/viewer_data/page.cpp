@@ -3,12 +3,14 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace vramtrace::viewer_data {
 namespace {
 
-// In viewer/index.html.
-constexpr std::string_view kPlace = "@VRAMTRACE_DATA@";
+// In viewer/index.html and in the policy that viewer/packaging/single_file.ts writes.
+constexpr std::string_view kDataPlace = "@VRAMTRACE_DATA@";
+constexpr std::string_view kSourcesPlace = "@VRAMTRACE_SOURCES@";
 
 }  // namespace
 
@@ -57,14 +59,31 @@ std::string Base64(std::string_view bytes) {
   return out;
 }
 
-std::string MakePage(std::string_view file) {
-  const std::string_view page = PageTemplate();
-  const size_t place = page.find(kPlace);
-  if (place == std::string_view::npos) return {};
-  std::string html(page.substr(0, place));
-  html += Base64(Gzip(file));
-  html += page.substr(place + kPlace.size());
+namespace {
+
+// The template with `elements` for its data and `sources` added to its policy.
+std::string Fill(std::string_view elements, std::string_view sources) {
+  std::string html(PageTemplate());
+  for (const auto& [place, text] : {std::pair{kDataPlace, elements}, std::pair{kSourcesPlace, sources}}) {
+    const size_t at = html.find(place);
+    if (at == std::string::npos) return {};
+    html.replace(at, place.size(), text);
+  }
   return html;
 }
+
+}  // namespace
+
+std::string MakePage(const std::vector<std::string>& files) {
+  std::string elements;
+  for (const std::string& file : files) {
+    elements += R"(<script type="application/gzip;base64" class="vramtrace-data">)";
+    elements += Base64(Gzip(file));
+    elements += "</script>\n";
+  }
+  return Fill(elements, "");
+}
+
+std::string MakeServedPage() { return Fill("", "; connect-src 'self'"); }
 
 }  // namespace vramtrace::viewer_data

@@ -40,14 +40,16 @@ void SegmentLives::Add(const trace::Event& event, const timeline::Applied& appli
   }
 }
 
-void SegmentLives::Write(const model::Tables& tables, std::map<uint32_t, timeline::DeviceState>& devices,
-                         Strings* strings, Columns* columns) {
+void SegmentLives::Finish(std::map<uint32_t, timeline::DeviceState>& devices) {
   // A segment may turn out to be the caching allocator's when its first block comes.
   for (const auto& [place, index] : open_) {
     const auto& alive = devices[place.first].memory.segments();
     const auto found = alive.find(place.second);
     if (found != alive.end()) segments_[index].caching = found->second.caching;
   }
+}
+
+void SegmentLives::Write(const model::Tables& tables, Strings* strings, Columns* columns) const {
   std::vector<uint8_t> device;
   std::vector<uint8_t> caching;
   std::vector<double> address;

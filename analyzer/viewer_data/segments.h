@@ -16,9 +16,10 @@ class SegmentLives {
  public:
   // `reserved_before`: of the device, before the event was applied.
   void Add(const trace::Event& event, const timeline::Applied& applied, uint64_t reserved_before, Tick tick);
-  // After the last event. Columns "segment.*"; texts go to `strings`.
-  void Write(const model::Tables& tables, std::map<uint32_t, timeline::DeviceState>& devices,
-             Strings* strings, Columns* columns);
+  // After the last event.
+  void Finish(std::map<uint32_t, timeline::DeviceState>& devices);
+  // Columns "segment.*"; texts go to `strings`.
+  void Write(const model::Tables& tables, Strings* strings, Columns* columns) const;
 
  private:
   struct Segment {

@@ -8,6 +8,32 @@
 
 namespace vramtrace::viewer_data {
 
+namespace {
+
+// "f.<locals>.g.wrapper": what is defined inside of a function, by the names that decorators give it.
+bool IsInnerWrapper(std::string_view function) {
+  constexpr std::string_view kLocals = "<locals>.";
+  const size_t locals = function.find(kLocals);
+  if (locals == std::string_view::npos) return false;
+  for (size_t at = locals + kLocals.size();; ++at) {
+    const std::string_view name = function.substr(at);
+    for (const std::string_view begin : {"wrap", "_wrap", "inner", "decorate_context", "_use_grad"}) {
+      if (name.starts_with(begin)) return true;
+    }
+    at = function.find('.', at);
+    if (at == std::string_view::npos) return false;
+  }
+}
+
+}  // namespace
+
+bool IsWrapper(std::string_view function, std::string_view file) {
+  if (file.find("-packages/") == std::string_view::npos) return false;
+  const std::string_view last = function.substr(function.rfind('.') + 1);
+  return last == "_call_impl" || last == "_wrapped_call_impl" || function.starts_with("_use_grad") ||
+         function.find(".profile_hook_step") != std::string_view::npos || IsInnerWrapper(function);
+}
+
 uint32_t UsedStacks::Id(model::StackId stack) {
   // From the leaf up to the first stack that is known already, then down again: no recursion over hostile
   // data, and a cycle ends where it began.
@@ -48,6 +74,8 @@ uint32_t UsedStacks::FrameId(model::FrameId frame) {
     made.place = strings_->Id(text.substr(0, text.rfind(" (")));
     made.file = strings_->Id(fmt::format("{}:{}", tables_.Text(code.file), row.line));
   }
+  const std::vector<std::string>& texts = strings_->texts();
+  made.plumbing = made.place == 0 || IsWrapper(texts[made.function], texts[made.file]) ? 1 : 0;
   frames_.push_back(made);
   return frame_ids_[raw] = static_cast<uint32_t>(frames_.size() - 1);
 }
@@ -64,6 +92,9 @@ void UsedStacks::Write(Columns* columns) const {
   write("frame.function", frames_, [](const Frame& frame) { return frame.function; });
   write("frame.place", frames_, [](const Frame& frame) { return frame.place; });
   write("frame.file", frames_, [](const Frame& frame) { return frame.file; });
+  std::vector<uint8_t> plumbing;
+  for (const Frame& frame : frames_) plumbing.push_back(frame.plumbing);
+  columns->Add("frame.plumbing", plumbing);
 }
 
 }  // namespace vramtrace::viewer_data

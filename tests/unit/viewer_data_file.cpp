@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
+#include <numeric>
 
 namespace vramtrace::testing {
 namespace {
@@ -26,6 +28,26 @@ DataFile::DataFile(std::string bytes) : bytes_(std::move(bytes)) {
 }
 
 std::vector<double> DataFile::Column(const std::string& name) const {
+  const auto look_up = [this](const std::string& keys, const std::string& values) {
+    std::vector<double> found = Raw(keys);
+    const std::vector<double> table = Raw(values);
+    for (double& value : found) value = table.at(static_cast<size_t>(value));
+    return found;
+  };
+  if (name == "block.address") return look_up(name, "address.value");
+  if (name == "block.freed") {
+    std::vector<double> freed = Raw("block.allocated");
+    const std::vector<double> lifetime = Raw("block.lifetime");
+    for (size_t i = 0; i < freed.size(); ++i) {
+      freed[i] = lifetime[i] == 0 ? std::numeric_limits<double>::infinity() : freed[i] + lifetime[i];
+    }
+    return freed;
+  }
+  if (name.starts_with("block.") && Raw(name).empty()) return look_up("block.kind", "kind." + name.substr(6));
+  return Raw(name);
+}
+
+std::vector<double> DataFile::Raw(const std::string& name) const {
   for (const nlohmann::json& column : header_["columns"]) {
     if (column["name"] != name) continue;
     const size_t offset = first_column_ + column["offset"].get<size_t>();
@@ -34,7 +56,12 @@ std::vector<double> DataFile::Column(const std::string& name) const {
     const auto count = column["count"].get<size_t>();
     const std::string type = column["type"];
     if (type == "u8") return Read<uint8_t>(from, count);
-    if (type == "u32") return Read<uint32_t>(from, count);
+    if (type == "u32") {
+      std::vector<double> values = Read<uint32_t>(from, count);
+      if (column.value("coding", "") == "difference")
+        std::partial_sum(values.begin(), values.end(), values.begin());
+      return values;
+    }
     return Read<double>(from, count);
   }
   return {};

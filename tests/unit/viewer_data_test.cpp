@@ -29,15 +29,15 @@ class ViewerDataTest : public testing::FileTest {
     report::v1::Report report;
     DataFile data;
   };
-  Both Build(TraceBuilder* builder, const DataOptions& options = {}) {
+  Both Build(TraceBuilder* builder, const FileOptions& options = {}) {
     const std::string path = Write(builder);
     auto report = report::BuildReport(path, {});
     EXPECT_TRUE(report.ok()) << report.error().Sentence();
-    auto data = BuildViewerData(path, options);
+    auto data = ViewerData::Build(path);
     EXPECT_TRUE(data.ok()) << data.error().Sentence();
-    return {report.value().report, DataFile(data.value().file)};
+    return {report.value().report, DataFile(data.value()->Write(options).bytes)};
   }
-  Both Build(const TrainingOptions& options, const DataOptions& data_options = {}) {
+  Both Build(const TrainingOptions& options, const FileOptions& data_options = {}) {
     TraceBuilder builder;
     TrainingRun(options).Play(&builder);
     return Build(&builder, data_options);
@@ -60,7 +60,6 @@ void ExpectSameBlocks(const DataFile& data, uint32_t device, const std::string& 
   const auto confidence = data.Column("block.confidence");
   const auto evidence = data.Column("block.evidence");
   const auto title = data.Column("block.title");
-  const auto sequence = data.Column("block.sequence");
   const auto module = data.Column("block.module");
   for (const Allocation& allocation : breakdown.allocations()) {
     const auto found = by_address.find(static_cast<double>(allocation.address()));
@@ -68,7 +67,6 @@ void ExpectSameBlocks(const DataFile& data, uint32_t device, const std::string& 
     const size_t row = found->second;
     EXPECT_EQ(bytes[row], static_cast<double>(allocation.bytes()));
     EXPECT_EQ(block_bytes[row], static_cast<double>(allocation.block_bytes()));
-    EXPECT_EQ(sequence[row], static_cast<double>(allocation.sequence()));
     EXPECT_EQ(data.header()["classes"][static_cast<size_t>(memory_class[row])]["key"], allocation.class_());
     EXPECT_EQ(data.header()["confidences"][static_cast<size_t>(confidence[row])], allocation.confidence());
     EXPECT_EQ(data.Text(evidence[row]), allocation.evidence());
@@ -215,10 +213,11 @@ TEST(CurveTest, KeepsEveryPeakInABoundedNumberOfBuckets) {
     CurvePoint point;
     point.tick = tick;
     point.allocated = tick == 123'457 ? 999'999 : tick % 100;
-    Bands bands{};
-    bands[1] = point.allocated;
-    curve.Add(point, bands);
+    curve.Add(point);
   }
+  curve.AddLife(50, kNever, 2, 1000, 1024);
+  curve.AddLife(123'457, 123'458, 1, 999'000, 999'040);  // alive at one event only, the peak
+  curve.SumLives();
   Columns columns;
   curve.Write("c.", &columns);
   const DataFile data(columns.Finish({}));
@@ -229,7 +228,12 @@ TEST(CurveTest, KeepsEveryPeakInABoundedNumberOfBuckets) {
   EXPECT_EQ(*peak, 999'999);
   const auto bucket = static_cast<size_t>(peak - highest.begin());
   EXPECT_EQ(data.Column("c.highest_tick")[bucket], 123'457);
-  EXPECT_EQ(data.Column("c.band1")[bucket], 999'999);
+  EXPECT_EQ(data.Column("c.band1")[bucket], 999'000);
+  EXPECT_EQ(data.Column("c.band1")[bucket + 1], 0);
+  EXPECT_EQ(data.Column("c.band2")[bucket], 1000);
+  EXPECT_EQ(data.Column("c.band2").front(), 0);
+  EXPECT_EQ(data.Column("c.band2").back(), 1000);
+  EXPECT_EQ(data.Column("c.band" + std::to_string(kBands - 1))[bucket], 64);
   EXPECT_THAT(curve.LocalPeaks(10), ::testing::Contains(Tick{123'457}));
 }
 

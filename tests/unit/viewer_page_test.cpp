@@ -59,19 +59,28 @@ TEST_F(HostilePageTest, NamesStayInTheDataElement) {
   v1::Process process;
   process.add_argument(kName);
   builder.AddProcess(process);
-  const auto data = BuildViewerData(Write(&builder), {});
+  const auto data = ViewerData::Build(Write(&builder));
   ASSERT_TRUE(data.ok());
-  const testing::DataFile file(data.value().file);
+  const std::string bytes = data.value()->Write({}).bytes;
+  const testing::DataFile file(bytes);
   EXPECT_THAT(file.Text(file.Column("block.title").at(0)), ::testing::HasSubstr("</script><script>alert(1)"));
 
-  const std::string page = MakePage(data.value().file);
+  const std::string page = MakePage({bytes});
   if (PageTemplate().empty()) {
     EXPECT_EQ(page, "");
     GTEST_SKIP() << "this build has no page";
   }
   EXPECT_THAT(page, ::testing::Not(::testing::HasSubstr("alert(")));
-  EXPECT_THAT(page, ::testing::HasSubstr(Base64(Gzip(data.value().file))));
-  EXPECT_THAT(page, ::testing::Not(::testing::HasSubstr("@VRAMTRACE_DATA@")));
+  EXPECT_THAT(page, ::testing::HasSubstr(Base64(Gzip(bytes))));
+  EXPECT_THAT(page, ::testing::Not(::testing::HasSubstr("@VRAMTRACE_")));
+}
+
+TEST(PageTest, ServedPageMayAskItsOwnServerOnly) {
+  const std::string page = MakeServedPage();
+  if (page.empty()) GTEST_SKIP() << "this build has no page";
+  EXPECT_THAT(page, ::testing::HasSubstr("; connect-src 'self'\""));
+  EXPECT_THAT(page, ::testing::Not(::testing::HasSubstr("@VRAMTRACE_")));
+  EXPECT_THAT(MakePage({""}), ::testing::Not(::testing::HasSubstr("connect-src")));
 }
 
 TEST(PageTest, TemplateLetsNothingElseRun) {

@@ -15,7 +15,9 @@ export function policy(script: string, style: string): string {
     'img-src blob: data:',
     "base-uri 'none'",
     "form-action 'none'",
-  ].join('; ');
+  ]
+    .join('; ')
+    .concat('@VRAMTRACE_SOURCES@'); // `vramtrace view --serve` lets the page ask its own server
 }
 
 export function singleFile(template: string): Plugin {

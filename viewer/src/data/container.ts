@@ -12,6 +12,7 @@ interface ColumnPlace {
   type: 'u8' | 'u32' | 'f64';
   offset: number;
   count: number;
+  coding?: 'difference'; // each value less the one before it, modulo 2^32
 }
 
 const kMagic = 'VTVIEW01';
@@ -37,7 +38,9 @@ export function openContainer(buffer: ArrayBuffer): Container {
     const offset = first + place.offset;
     if (offset + place.count * kSizes[place.type] > buffer.byteLength)
       throw damaged(`column ${place.name} is cut`);
-    columns.set(place.name, view(buffer, place.type, offset, place.count));
+    const column = view(buffer, place.type, offset, place.count);
+    if (place.coding === 'difference') for (let i = 1; i < column.length; ++i) column[i] += column[i - 1];
+    columns.set(place.name, column);
   }
   return { header, columns };
 }

@@ -8,7 +8,8 @@ export function bucketAt(curve: Curve, tick: Tick): number {
   return upperBound(curve.tick, tick) - 1;
 }
 
-function upperBound(values: Uint32Array | Float64Array, value: number): number {
+// How many values are at most `value`.
+export function upperBound(values: Uint32Array | Float64Array, value: number): number {
   let low = 0;
   let high = values.length;
   while (low < high) {

@@ -27,3 +27,8 @@ export function duration(ns: number): string {
   if (ns >= 1e6) return `${(ns / 1e6).toFixed(3)} ms`;
   return `${(ns / 1e3).toFixed(1)} µs`;
 }
+
+// "+1.50 MiB", "-3 B": a difference.
+export function signed(bytes: Bytes): string {
+  return bytes > 0 ? `+${size(bytes)}` : size(bytes);
+}

@@ -1,4 +1,5 @@
 // The tree of modules with what belongs to each: parameters, gradients, optimizer states, activations.
+import type { Groups } from './live.ts';
 import type { Bytes, Profile } from './profile.ts';
 import { modulePathOf } from './tree.ts';
 
@@ -33,7 +34,7 @@ function columnOf(key: string): number {
 }
 
 // Depth first, children in the order of their names ("h.2" before "h.10"). Without `open` only the root's rows.
-export function moduleRows(profile: Profile, rows: Uint32Array, open: ReadonlySet<string>): ModuleRow[] {
+export function moduleRows(profile: Profile, groups: Groups, open: ReadonlySet<string>): ModuleRow[] {
   const draft = (): Draft => ({
     class: '',
     bytes: new Float64Array(kModuleColumns.length),
@@ -41,24 +42,25 @@ export function moduleRows(profile: Profile, rows: Uint32Array, open: ReadonlySe
   });
   const root = draft();
   const outside = draft();
-  const { blocks, classes, strings } = profile;
-  for (const block of rows) {
-    const path = modulePathOf(profile, block);
-    const column = columnOf(classes[blocks.class[block]].key);
+  const { kinds, classes, strings } = profile;
+  groups.kinds.forEach((kind, group) => {
+    const bytes = groups.bytes[group];
+    const path = modulePathOf(profile, kind);
+    const column = columnOf(classes[kinds.class[kind]].key);
     let at = path === undefined ? outside : root;
-    at.bytes[column] += blocks.bytes[block];
+    at.bytes[column] += bytes;
     for (const part of path ? path.split('.') : []) {
       let child = at.children.get(part);
       if (child === undefined) {
         child = draft();
         at.children.set(part, child);
       }
-      child.bytes[column] += blocks.bytes[block];
+      child.bytes[column] += bytes;
       at = child;
     }
-    if (path === strings[blocks.module[block]] && path !== undefined)
-      at.class = strings[blocks.module_class[block]];
-  }
+    if (path === strings[kinds.module[kind]] && path !== undefined)
+      at.class = strings[kinds.module_class[kind]];
+  });
   const found: ModuleRow[] = [];
   const order = new Intl.Collator('en', { numeric: true });
   const pending = [

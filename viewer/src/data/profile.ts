@@ -7,22 +7,20 @@ export type StringIndex = number; // 0: the empty text
 export type BlockIndex = number;
 export type StackIndex = number; // 0: the empty stack
 export type FrameIndex = number; // 0: none
+export type KindIndex = number;
 export type ClassIndex = number; // of `classes`; the last is the allocator's rounding
 export type Tick = number; // ordinal of an event that concerns a device
 export type Bytes = number;
 
 export const kNever: Tick = 0xffffffff;
 
-// One row a block of the caching allocator, with its whole life.
-export interface BlockTable {
+// What blocks have in common: a training step allocates the same few thousand blocks again and again.
+export interface KindTable {
   length: number;
   device: Uint8Array;
   class: Uint8Array;
   confidence: Uint8Array;
   phase: Uint8Array;
-  allocated: Uint32Array; // tick
-  freed: Uint32Array; // tick; kNever: alive at the end
-  step: Uint32Array;
   stack: Uint32Array;
   forward_stack: Uint32Array; // of the forward that made the running node
   title: Uint32Array;
@@ -34,10 +32,24 @@ export interface BlockTable {
   operator: Uint32Array;
   dtype: Uint32Array;
   shape: Uint32Array;
-  address: Float64Array;
   bytes: Float64Array; // of the tensor
   block_bytes: Float64Array; // with the allocator's rounding
-  sequence: Float64Array;
+}
+
+// One row a block of the caching allocator, with its whole life; in the order of `allocated`.
+export interface BlockTable {
+  length: number;
+  kind: Uint32Array;
+  allocated: Uint32Array; // tick
+  freed: Uint32Array; // tick; kNever: alive at the end
+  address: Uint32Array; // in `addresses`
+}
+
+// Which step is under way from which tick on.
+export interface StepTable {
+  length: number;
+  tick: Uint32Array;
+  number: Uint32Array;
 }
 
 export interface StackTable {
@@ -49,6 +61,7 @@ export interface FrameTable {
   function: Uint32Array;
   place: Uint32Array;
   file: Uint32Array;
+  plumbing: Uint8Array; // 1: native, or what torch wraps around every call
 }
 
 export interface SegmentTable {
@@ -102,7 +115,14 @@ export interface Profile {
   devices: number[];
   marks: Mark[];
   damaged: boolean;
+  name: string; // of the trace
+  base: boolean; // the run that others are compared with
+  served: boolean; // blocks that are not here may be asked for
+  traceVersion: number;
+  kinds: KindTable;
   blocks: BlockTable;
+  addresses: Float64Array;
+  steps: StepTable;
   stacks: StackTable;
   frames: FrameTable;
   segments: SegmentTable;
@@ -111,6 +131,10 @@ export interface Profile {
 
 interface Header {
   version: number;
+  name: string;
+  base: boolean;
+  served: boolean;
+  trace_version: number;
   report: Report;
   strings: string[];
   classes: MemoryClass[];
@@ -146,10 +170,25 @@ function curveOf(columns: Map<string, Column>, device: number): Curve {
   return curve;
 }
 
+// The end of a block is written as what it lived, 0 for ever; here it becomes a tick, in place.
+export function blocksOf(container: Container): BlockTable {
+  const found = table<BlockTable & { lifetime: Uint32Array }>(container.columns, 'block.');
+  const { allocated, lifetime } = found;
+  for (let i = 0; i < lifetime.length; ++i)
+    lifetime[i] = lifetime[i] === 0 ? kNever : lifetime[i] + allocated[i];
+  return {
+    length: allocated.length,
+    kind: found.kind,
+    allocated,
+    freed: lifetime,
+    address: found.address,
+  };
+}
+
 export function profileOf(container: Container): Profile {
   const header = container.header as unknown as Header;
-  if (header.version !== 1) {
-    throw new Error(`The page's data has version ${header.version}; this page reads version 1.`);
+  if (header.version !== 2) {
+    throw new Error(`The page's data has version ${header.version}; this page reads version 2.`);
   }
   const { columns } = container;
   return {
@@ -164,7 +203,14 @@ export function profileOf(container: Container): Profile {
     devices: header.devices,
     marks: header.marks,
     damaged: header.damaged,
-    blocks: table<BlockTable>(columns, 'block.'),
+    name: header.name,
+    base: header.base,
+    served: header.served,
+    traceVersion: header.trace_version,
+    kinds: table<KindTable>(columns, 'kind.'),
+    blocks: blocksOf(container),
+    addresses: (columns.get('address.value') ?? new Float64Array()) as Float64Array,
+    steps: table<StepTable>(columns, 'step.'),
     stacks: table<StackTable>(columns, 'stack.'),
     frames: table<FrameTable>(columns, 'frame.'),
     segments: table<SegmentTable>(columns, 'segment.'),
@@ -177,12 +223,37 @@ export function roundingClass(profile: Profile): ClassIndex {
 }
 
 // What a block is called; never empty. The fall-backs are those of `analyze`.
-export function blockName(profile: Profile, block: BlockIndex): string {
-  const { blocks, strings, phases } = profile;
-  let text = strings[blocks.title[block]];
-  if (blocks.names[block] !== 0) return text;
-  if (text === '' && blocks.module_class[block] !== 0) text = strings[blocks.module_class[block]];
-  const operator = strings[blocks.operator[block]];
+export function kindName(profile: Profile, kind: KindIndex): string {
+  const { kinds, strings, phases } = profile;
+  let text = strings[kinds.title[kind]];
+  if (kinds.names[kind] !== 0) return text;
+  if (text === '' && kinds.module_class[kind] !== 0) text = strings[kinds.module_class[kind]];
+  const operator = strings[kinds.operator[kind]];
   if (operator !== '') text = text === '' ? operator : `${text}, ${operator}`;
-  return text === '' ? `made in ${phases[blocks.phase[block]]}` : text;
+  return text === '' ? `made in ${phases[kinds.phase[kind]]}` : text;
+}
+
+export function blockName(profile: Profile, block: BlockIndex): string {
+  return kindName(profile, profile.blocks.kind[block]);
+}
+
+export function blockBytes(profile: Profile, block: BlockIndex): Bytes {
+  return profile.kinds.bytes[profile.blocks.kind[block]];
+}
+
+export function blockAddress(profile: Profile, block: BlockIndex): number {
+  return profile.addresses[profile.blocks.address[block]];
+}
+
+// The step that was under way at a tick.
+export function stepAt(profile: Profile, tick: Tick): number {
+  const { steps } = profile;
+  let low = 0;
+  let high = steps.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (steps.tick[middle] <= tick) low = middle + 1;
+    else high = middle;
+  }
+  return low === 0 ? 0 : steps.number[low - 1];
 }

@@ -52,3 +52,13 @@ export function searchTree(tree: Tree, query: string): Matches | undefined {
   }
   return matches;
 }
+
+// The match after or before a node, around the ends; -1: there is none.
+export function nextHit(matches: Matches | undefined, from: number, by: number): number {
+  if (matches === undefined || matches.count === 0) return -1;
+  const length = matches.hit.length;
+  let at = from < 0 && by < 0 ? length : from;
+  do at = (at + by + length) % length;
+  while (matches.hit[at] === 0);
+  return at;
+}

@@ -1,5 +1,14 @@
 // The memory taken from the driver at an instant, and the blocks and holes in it.
-import { type BlockIndex, type Bytes, kNever, type Profile, type Tick } from './profile.ts';
+import { upperBound } from './curve.ts';
+import {
+  type BlockIndex,
+  type Bytes,
+  blockAddress,
+  blockBytes,
+  kNever,
+  type Profile,
+  type Tick,
+} from './profile.ts';
 
 export interface Piece {
   offset: Bytes; // from the segment's begin
@@ -22,7 +31,7 @@ const aliveAt = (allocated: number, freed: number, tick: Tick) =>
 
 // By address.
 export function segmentsAt(profile: Profile, device: number, tick: Tick): SegmentMap[] {
-  const { segments, blocks, strings } = profile;
+  const { segments, blocks, kinds, strings } = profile;
   const maps: SegmentMap[] = [];
   const alive: number[] = [];
   for (let i = 0; i < segments.length; ++i) {
@@ -42,22 +51,21 @@ export function segmentsAt(profile: Profile, device: number, tick: Tick): Segmen
       pieces: [],
     });
   }
-  const live: BlockIndex[] = [];
-  for (let block = 0; block < blocks.length; ++block) {
-    if (blocks.device[block] === device && aliveAt(blocks.allocated[block], blocks.freed[block], tick))
-      live.push(block);
+  const found: BlockIndex[] = [];
+  for (let block = 0; block < upperBound(blocks.allocated, tick); ++block) {
+    if (tick < blocks.freed[block] && kinds.device[blocks.kind[block]] === device) found.push(block);
   }
-  live.sort((a, b) => blocks.address[a] - blocks.address[b]);
+  const live = Uint32Array.from(found).sort((a, b) => blockAddress(profile, a) - blockAddress(profile, b));
   let next = 0;
   for (const map of maps) {
     const end = map.address + map.bytes;
     let at = map.address;
-    while (next < live.length && blocks.address[live[next]] < map.address) ++next;
-    for (; next < live.length && blocks.address[live[next]] < end; ++next) {
+    while (next < live.length && blockAddress(profile, live[next]) < map.address) ++next;
+    for (; next < live.length && blockAddress(profile, live[next]) < end; ++next) {
       const block = live[next];
-      const begin = blocks.address[block];
+      const begin = blockAddress(profile, block);
       if (begin > at) map.pieces.push({ offset: at - map.address, bytes: begin - at, block: -1 });
-      const bytes = Math.min(blocks.block_bytes[block], end - begin);
+      const bytes = Math.min(kinds.block_bytes[blocks.kind[block]], end - begin);
       map.pieces.push({ offset: begin - map.address, bytes, block });
       map.live += bytes;
       at = Math.max(at, begin + bytes);
@@ -65,4 +73,11 @@ export function segmentsAt(profile: Profile, device: number, tick: Tick): Segmen
     if (at < end) map.pieces.push({ offset: at - map.address, bytes: end - at, block: -1 });
   }
   return maps;
+}
+
+// What keeps a segment from going back to the driver: its live blocks, largest first. The caching allocator can
+// give back only segments without any.
+export function pinsOf(profile: Profile, map: SegmentMap): BlockIndex[] {
+  const blocks = map.pieces.filter((piece) => piece.block >= 0).map((piece) => piece.block);
+  return blocks.sort((a, b) => blockBytes(profile, b) - blockBytes(profile, a) || a - b);
 }

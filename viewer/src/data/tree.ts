@@ -1,12 +1,6 @@
 // A call tree of bytes as a table in depth-first order: a subtree is a slice, and nothing recurses.
-import {
-  type BlockIndex,
-  type Bytes,
-  blockName,
-  type Profile,
-  type StackIndex,
-  type StringIndex,
-} from './profile.ts';
+import type { Groups } from './live.ts';
+import { type Bytes, type KindIndex, kindName, type Profile, type StackIndex } from './profile.ts';
 
 export type Grouping = 'stack' | 'module' | 'class';
 export type Frames = 'program' | 'all';
@@ -24,39 +18,13 @@ export interface Tree {
   byClass: Float64Array; // length * classes
   classes: number;
   blocks: Uint32Array; // how many end in the subtree
-  largest: Uint32Array; // the largest of them
+  largest: Uint32Array; // the kind of the largest of them
 }
 
-interface Step {
+export interface Step {
   label: string;
   detail: string;
   plumbing?: boolean;
-}
-
-// A path from the root to a group of equal blocks.
-interface Group {
-  path: Step[];
-  block: BlockIndex; // the largest
-  blocks: number;
-  bytes: Bytes;
-  class: number;
-}
-
-// Paths are the same for blocks that share these; there are hundreds of such groups where there are thousands of
-// blocks.
-function groupKey(profile: Profile, by: Grouping, block: BlockIndex): string {
-  const { blocks } = profile;
-  const name = by === 'stack' ? blocks.title[block] : `${blocks.names[block]}/${blocks.title[block]}`;
-  return [
-    blocks.class[block],
-    by === 'stack' ? blocks.stack[block] : 0,
-    by === 'stack' ? blocks.forward_stack[block] : 0,
-    blocks.module[block],
-    blocks.module_class[block],
-    blocks.operator[block],
-    blocks.phase[block],
-    name,
-  ].join(' ');
 }
 
 function framesOf(profile: Profile, stack: StackIndex): Step[] {
@@ -68,29 +36,19 @@ function framesOf(profile: Profile, stack: StackIndex): Step[] {
     steps.push({
       label: strings[frames.function[frame]],
       detail: strings[frames.place[frame]],
-      plumbing: isPlumbing(strings[frames.function[frame]], frames.place[frame], strings[frames.file[frame]]),
+      plumbing: frames.plumbing[frame] === 1,
     });
   }
   return steps.reverse();
 }
 
-// Native frames, and what torch and its users wrap around every call: true of any program, so it says nothing of
-// this one. A wrapper in the program's own files stays.
-function isPlumbing(name: string, place: StringIndex, file: string): boolean {
-  if (place === 0) return true;
-  if (!file.includes('-packages/')) return false;
-  return /(^|\.)_(wrapped_)?call_impl$|<locals>\.(.*\.)?(_?wrap|inner|decorate_context|_use_grad)|^_use_grad|\.profile_hook_step/.test(
-    name,
-  );
-}
-
 // Outermost frame first.
-export function stackOf(profile: Profile, block: BlockIndex, which: Frames): Step[] {
-  const { blocks, strings } = profile;
-  let steps = framesOf(profile, blocks.stack[block]);
-  const operator = strings[blocks.operator[block]];
+export function stackOf(profile: Profile, kind: KindIndex, which: Frames): Step[] {
+  const { kinds, strings } = profile;
+  let steps = framesOf(profile, kinds.stack[kind]);
+  const operator = strings[kinds.operator[kind]];
   if (operator !== '') {
-    const forward = framesOf(profile, blocks.forward_stack[block]);
+    const forward = framesOf(profile, kinds.forward_stack[kind]);
     steps = [
       ...forward,
       { label: operator, detail: 'autograd node of this forward', plumbing: false },
@@ -103,71 +61,49 @@ export function stackOf(profile: Profile, block: BlockIndex, which: Frames): Ste
 }
 
 // The module that a block belongs to: the owner of the parameter it is named after, else where it was allocated.
-export function modulePathOf(profile: Profile, block: BlockIndex): string | undefined {
-  const { blocks, strings } = profile;
-  const name = strings[blocks.names[block]].split(', ')[0];
+export function modulePathOf(profile: Profile, kind: KindIndex): string | undefined {
+  const { kinds, strings } = profile;
+  const name = strings[kinds.names[kind]].split(', ')[0];
   if (name !== '') return name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : '';
-  return blocks.module_class[block] === 0 ? undefined : strings[blocks.module[block]];
+  return kinds.module_class[kind] === 0 ? undefined : strings[kinds.module[kind]];
 }
 
-function modulePath(profile: Profile, block: BlockIndex): Step[] {
-  const { blocks, strings, phases } = profile;
-  const path = modulePathOf(profile, block);
+function modulePath(profile: Profile, kind: KindIndex): Step[] {
+  const { kinds, strings, phases } = profile;
+  const path = modulePathOf(profile, kind);
   if (path === undefined) {
-    const place = stackOf(profile, block, 'program').at(-1);
+    const place = stackOf(profile, kind, 'program').at(-1);
     const steps = [
       { label: 'outside of modules', detail: '' },
-      { label: phases[blocks.phase[block]], detail: 'phase' },
+      { label: phases[kinds.phase[kind]], detail: 'phase' },
     ];
     return place ? [...steps, place] : steps;
   }
   const steps = [{ label: 'model', detail: '' }];
   if (path !== '') steps.push(...path.split('.').map((label) => ({ label, detail: '' })));
   const last = steps[steps.length - 1];
-  if (strings[blocks.module[block]] === path) last.detail = strings[blocks.module_class[block]];
+  if (strings[kinds.module[kind]] === path) last.detail = strings[kinds.module_class[kind]];
   return steps;
 }
 
-function pathOf(profile: Profile, by: Grouping, frames: Frames, block: BlockIndex): Step[] {
-  const { blocks, classes } = profile;
+export function pathOf(profile: Profile, by: Grouping, frames: Frames, kind: KindIndex): Step[] {
+  const { kinds, classes } = profile;
   const memoryClass = {
-    label: classes[blocks.class[block]].words,
-    detail: classes[blocks.class[block]].meaning,
+    label: classes[kinds.class[kind]].words,
+    detail: classes[kinds.class[kind]].meaning,
   };
-  const leaf = { label: blockName(profile, block), detail: '' };
+  const leaf = { label: kindName(profile, kind), detail: '' };
   switch (by) {
     case 'stack':
-      return [...stackOf(profile, block, frames), leaf];
+      return [...stackOf(profile, kind, frames), leaf];
     case 'module':
-      return [...modulePath(profile, block), memoryClass, leaf];
+      return [...modulePath(profile, kind), memoryClass, leaf];
     case 'class':
-      return [memoryClass, ...modulePath(profile, block).slice(0, 3), leaf];
+      return [memoryClass, ...modulePath(profile, kind).slice(0, 3), leaf];
   }
 }
 
-function groupsOf(profile: Profile, rows: Uint32Array, by: Grouping, frames: Frames): Group[] {
-  const groups = new Map<string, Group>();
-  for (const block of rows) {
-    const key = groupKey(profile, by, block);
-    const group = groups.get(key);
-    if (group === undefined) {
-      const bytes = profile.blocks.bytes[block];
-      groups.set(key, {
-        path: pathOf(profile, by, frames, block),
-        block,
-        blocks: 1,
-        bytes,
-        class: profile.blocks.class[block],
-      });
-    } else {
-      group.bytes += profile.blocks.bytes[block];
-      ++group.blocks;
-    }
-  }
-  return [...groups.values()];
-}
-
-interface Draft {
+export interface Draft {
   step: Step;
   parent: number;
   depth: number;
@@ -175,62 +111,79 @@ interface Draft {
   bytes: Bytes;
   byClass: Float64Array;
   blocks: number;
-  largest: BlockIndex;
+  largest: KindIndex;
 }
 
-// `rows`: largest first. Children stand largest first, so the eye meets what matters on the left.
-export function buildTree(
-  profile: Profile,
-  rows: Uint32Array,
-  by: Grouping,
-  inverted: boolean,
-  frames: Frames = 'all',
-): Tree {
-  const classes = profile.classes.length;
-  const drafts: Draft[] = [];
-  const add = (step: Step, parent: number, depth: number, largest: BlockIndex): number => {
-    drafts.push({
+// A tree that grows path by path.
+export class Drafts {
+  readonly all: Draft[] = [];
+  constructor(private readonly classes: number) {
+    this.add({ label: 'all', detail: '' }, -1, 0, 0);
+  }
+
+  private add(step: Step, parent: number, depth: number, largest: KindIndex): number {
+    this.all.push({
       step,
       parent,
       depth,
       children: new Map(),
       bytes: 0,
-      byClass: new Float64Array(classes),
+      byClass: new Float64Array(this.classes),
       blocks: 0,
       largest,
     });
-    return drafts.length - 1;
-  };
-  add({ label: 'all', detail: '' }, -1, 0, rows[0] ?? 0);
-  for (const group of groupsOf(profile, rows, by, frames)) {
-    const path = inverted ? group.path.reverse() : group.path;
-    let at = 0;
-    let depth = 0;
-    for (let i = -1; i < path.length; ++i) {
-      if (i >= 0) {
-        // A module is one box whatever its class is known to be; a function at two lines is two.
-        const key = by === 'stack' ? `${path[i].label}\n${path[i].detail}` : path[i].label;
-        let child = drafts[at].children.get(key);
-        if (child === undefined) {
-          child = add(path[i], at, depth + 1, group.block);
-          drafts[at].children.set(key, child);
-        }
-        if (drafts[child].step.detail === '') drafts[child].step = path[i];
-        at = child;
-        ++depth;
-      }
-      const draft = drafts[at];
-      draft.bytes += group.bytes;
-      draft.byClass[group.class] += group.bytes;
-      draft.blocks += group.blocks;
-      if (profile.blocks.bytes[group.block] > profile.blocks.bytes[draft.largest])
-        draft.largest = group.block;
-    }
+    return this.all.length - 1;
   }
-  return flatten(drafts, classes);
+
+  // The node at the end of a path, made where it is missing. Nodes are the same where `keyOf` says so.
+  leaf(path: readonly Step[], keyOf: (step: Step) => string, kind: KindIndex): number {
+    let at = 0;
+    for (const [depth, step] of path.entries()) {
+      const key = keyOf(step);
+      let child = this.all[at].children.get(key);
+      if (child === undefined) {
+        child = this.add(step, at, depth + 1, kind);
+        this.all[at].children.set(key, child);
+      }
+      if (this.all[child].step.detail === '') this.all[child].step = step;
+      at = child;
+    }
+    return at;
+  }
+
+  // From a node up to the root.
+  *upFrom(leaf: number): Generator<Draft> {
+    for (let at = leaf; at >= 0; at = this.all[at].parent) yield this.all[at];
+  }
 }
 
-function flatten(drafts: Draft[], classes: number): Tree {
+// Children stand largest first, so the eye meets what matters on the left.
+export function buildTree(
+  profile: Profile,
+  groups: Groups,
+  by: Grouping,
+  inverted: boolean,
+  frames: Frames = 'all',
+): Tree {
+  const drafts = new Drafts(profile.classes.length);
+  drafts.all[0].largest = groups.kinds[0] ?? 0;
+  // A module is one box whatever its class is known to be; a function at two lines is two.
+  const keyOf = (step: Step) => (by === 'stack' ? `${step.label}\n${step.detail}` : step.label);
+  groups.kinds.forEach((kind, group) => {
+    const path = pathOf(profile, by, frames, kind);
+    const leaf = drafts.leaf(inverted ? path.reverse() : path, keyOf, kind);
+    for (const draft of drafts.upFrom(leaf)) {
+      draft.bytes += groups.bytes[group];
+      draft.byClass[profile.kinds.class[kind]] += groups.bytes[group];
+      draft.blocks += groups.counts[group];
+      if (profile.kinds.bytes[kind] > profile.kinds.bytes[draft.largest]) draft.largest = kind;
+    }
+  });
+  return flatten(drafts.all, profile.classes.length).tree;
+}
+
+// `order`: the draft of each node.
+export function flatten(drafts: readonly Draft[], classes: number): { tree: Tree; order: Int32Array } {
   const length = drafts.length;
   const tree: Tree = {
     length,
@@ -246,10 +199,12 @@ function flatten(drafts: Draft[], classes: number): Tree {
     blocks: new Uint32Array(length),
     largest: new Uint32Array(length),
   };
+  const order = new Int32Array(length);
   const pending: { draft: number; parent: number; start: number }[] = [{ draft: 0, parent: -1, start: 0 }];
   for (let node = 0; pending.length > 0; ++node) {
     const next = pending.pop() as (typeof pending)[number];
     const draft = drafts[next.draft];
+    order[node] = next.draft;
     tree.label.push(draft.step.label);
     tree.detail.push(draft.step.detail);
     tree.parent[node] = next.parent;
@@ -273,7 +228,7 @@ function flatten(drafts: Draft[], classes: number): Tree {
     const parent = tree.parent[node];
     if (parent >= 0) tree.end[parent] = Math.max(tree.end[parent], tree.end[node]);
   }
-  return tree;
+  return { tree, order };
 }
 
 // Labels from the root's child down to the node: what the URL holds, since indexes change with the selection.
@@ -302,4 +257,15 @@ export function printTree(tree: Tree, format: (bytes: Bytes) => string): string 
     lines.push(`${'  '.repeat(tree.depth[node])}${tree.label[node]} ${format(tree.bytes[node])}`);
   }
   return lines.join('\n');
+}
+
+// "main;forward;linear 4096", one line a leaf, as flamegraph.pl and speedscope read it.
+export function foldedStacks(tree: Tree): string {
+  const clean = (text: string) => text.replace(/[;\n]/g, ',');
+  const lines: string[] = [];
+  for (let node = 1; node < tree.length; ++node) {
+    if (tree.end[node] !== node + 1 || tree.bytes[node] === 0) continue;
+    lines.push(`${pathTo(tree, node).map(clean).join(';')} ${tree.bytes[node]}`);
+  }
+  return `${lines.join('\n')}\n`;
 }

@@ -6,10 +6,12 @@ import type { Mode } from './live.ts';
 import type { Tick } from './profile.ts';
 import type { Frames, Grouping } from './tree.ts';
 
-export type View = 'flame' | 'blocks' | 'modules' | 'map';
+export type View = 'flame' | 'blocks' | 'modules' | 'map' | 'ranks' | 'diff' | 'whatif';
+export type TableKind = 'allocations' | 'tensors';
 export type Theme = 'system' | 'light' | 'dark';
 
 export interface State {
+  trace: number; // of those in the page
   device: number;
   tick: Tick; // -1: the instant that the report explains
   mode: Mode;
@@ -24,12 +26,14 @@ export interface State {
   hidden: string[]; // keys of classes
   axis: Axis;
   window: [number, number] | undefined; // of the timeline, in ticks
+  table: TableKind;
   sort: string; // "-bytes"
   block: number; // selected; -1: none
   theme: Theme;
 }
 
 export const kDefaults: State = {
+  trace: 0,
   device: -1,
   tick: -1,
   mode: 'alive',
@@ -44,6 +48,7 @@ export const kDefaults: State = {
   hidden: [],
   axis: 'events',
   window: undefined,
+  table: 'allocations',
   sort: '-bytes',
   block: -1,
   theme: 'system',
@@ -51,6 +56,7 @@ export const kDefaults: State = {
 
 const kVersion = 1;
 const kKeys: [keyof State, string][] = [
+  ['trace', 'r'],
   ['device', 'd'],
   ['tick', 't'],
   ['mode', 'm'],
@@ -65,13 +71,15 @@ const kKeys: [keyof State, string][] = [
   ['hidden', 'hide'],
   ['axis', 'x'],
   ['window', 'w'],
+  ['table', 'table'],
   ['sort', 'sort'],
   ['block', 'b'],
   ['theme', 'theme'],
 ];
 const kChoices: Partial<Record<keyof State, readonly string[]>> = {
   mode: ['alive', 'allocated', 'kept', 'freed'],
-  view: ['flame', 'blocks', 'modules', 'map'],
+  view: ['flame', 'blocks', 'modules', 'map', 'ranks', 'diff', 'whatif'],
+  table: ['allocations', 'tensors'],
   by: ['stack', 'module', 'class'],
   axis: ['events', 'time'],
   frames: ['program', 'all'],

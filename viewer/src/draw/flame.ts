@@ -98,6 +98,8 @@ export interface FlameScene {
   height: number;
   flipped: boolean;
   label: (node: NodeIndex) => string;
+  fill?: (node: NodeIndex) => string; // instead of the classes' colours
+  amount?: (node: NodeIndex) => string; // instead of the size
 }
 
 export function rowTop(depth: number, height: number, flipped: boolean): number {
@@ -138,7 +140,7 @@ function drawBox(context: Context, scene: FlameScene, box: Box): void {
   }
   const dimmed = matches !== undefined && matches.inside[box.node] === 0;
   const above = box.depth < scene.tree.depth[scene.zoom];
-  const main = dimmed ? theme.dimmed : fillClasses(context, scene, box.node, left, right, top, tall);
+  const main = dimmed ? theme.dimmed : fillBox(context, scene, box.node, left, right, top, tall);
   if (dimmed) {
     context.fillStyle = theme.dimmed;
     context.fillRect(left, top, right - left, tall);
@@ -157,13 +159,28 @@ function drawBox(context: Context, scene: FlameScene, box: Box): void {
   context.fillStyle = color;
   const middle = top + tall / 2 + (main === '' && !dimmed ? -1.5 : 0.5);
   context.fillText(text, left + 4, middle);
-  const bytes = size(box.bytes);
+  const bytes = scene.amount?.(box.node) ?? size(box.bytes);
   if (box.node === 0 || textWidth(context, text) + textWidth(context, bytes) + 14 > room) return;
   context.globalAlpha = 0.75;
   context.textAlign = 'right';
   context.fillText(bytes, right - 5, middle);
   context.textAlign = 'left';
   context.globalAlpha = 1;
+}
+
+function fillBox(
+  context: Context,
+  scene: FlameScene,
+  node: NodeIndex,
+  left: number,
+  right: number,
+  top: number,
+  tall: number,
+): string {
+  if (scene.fill === undefined) return fillClasses(context, scene, node, left, right, top, tall);
+  context.fillStyle = scene.fill(node);
+  context.fillRect(left, top, right - left, tall);
+  return context.fillStyle;
 }
 
 // The mix of classes: one colour for most boxes; where several classes are inside, a strip along the bottom shows

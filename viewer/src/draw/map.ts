@@ -7,7 +7,8 @@ import { type Context, fitText } from './text.ts';
 import { classColor, kSmallFont, type Theme, textOn } from './theme.ts';
 
 export const kMapRow = 18;
-const kLabel = 150;
+const kLabel = 74;
+const kNote = 330; // what pins the segment, at the right
 
 export interface MapScene {
   profile: Profile;
@@ -18,6 +19,7 @@ export interface MapScene {
   selected: number; // block; -1: none
   hidden: ReadonlySet<number>;
   name: (block: number) => string;
+  note: (map: SegmentMap) => string;
 }
 
 interface Scale {
@@ -27,7 +29,7 @@ interface Scale {
 
 function scaleOf(scene: Pick<MapScene, 'maps' | 'width'>): Scale {
   const widest = scene.maps.reduce((most, map) => Math.max(most, map.bytes), 1);
-  return { left: kLabel, perByte: (scene.width - kLabel - 8) / widest };
+  return { left: kLabel, perByte: Math.max(80, scene.width - kLabel - kNote - 16) / widest };
 }
 
 export function pieceUnder(
@@ -60,8 +62,7 @@ export function drawMap(context: Context, scene: MapScene): void {
     context.fillText(size(map.bytes), left - 8, top + tall / 2);
     context.textAlign = 'left';
     context.fillStyle = theme.faint;
-    const fill = map.caching ? `${((100 * map.live) / map.bytes).toFixed(0)} % live` : map.caller;
-    context.fillText(fitText(context, fill, 70), 4, top + tall / 2);
+    context.fillText(fitText(context, scene.note(map), kNote), scene.width - kNote, top + tall / 2);
     const width = Math.max(1, map.bytes * perByte);
     context.fillStyle = map.caching ? theme.grid : classColor(theme, 'unknown');
     context.fillRect(left, top, width, tall);
@@ -96,7 +97,7 @@ function drawPiece(
   top: number,
   tall: number,
 ): void {
-  const band = scene.profile.blocks.class[piece.block];
+  const band = scene.profile.kinds.class[scene.profile.blocks.kind[piece.block]];
   const color = scene.hidden.has(band) ? scene.theme.dimmed : classColor(scene.theme, classes[band].key);
   context.fillStyle = color;
   context.fillRect(x, top, width, tall);

@@ -59,6 +59,16 @@ export const kDark: Theme = {
   classes: { ...kClasses, weight: '#3D9BDC', activation: '#E8743B', unknown: '#7D8590', rounding: '#59616C' },
 };
 
+// Growth towards vermilion, shrinkage towards blue: Okabe and Ito's pair that every reader can tell apart.
+// `change`: -1 to 1, the part of a box that is new or gone.
+export function changeColor(theme: Theme, change: number): string {
+  const target = change > 0 ? [213, 94, 0] : [0, 114, 178];
+  const base = theme.dark ? [58, 65, 76] : [226, 229, 234];
+  const part = change === 0 ? 0 : Math.min(1, 0.3 + 0.7 * Math.abs(change));
+  const mixed = base.map((value, i) => Math.round(value + (target[i] - value) * part));
+  return `#${mixed.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
+}
+
 // From the bottom of the stack up: what stays for the whole run first, so that what comes and goes lies on top.
 export const kStackOrder = [
   'weight',

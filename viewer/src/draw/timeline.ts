@@ -1,6 +1,6 @@
 // The timeline: memory stacked by class over the events or the time of a run.
 import { type Axis, bandsOf, bucketsByColumn, type Window } from '../data/curve.ts';
-import { size } from '../data/format.ts';
+import { grouped, size } from '../data/format.ts';
 import type { Curve, Mark, Profile, Tick } from '../data/profile.ts';
 import { type Context, fitText, textWidth } from './text.ts';
 import { classColor, kBoldFont, kSmallFont, kStackOrder, type Theme, textOn } from './theme.ts';
@@ -21,6 +21,7 @@ export interface TimelineScene {
   theme: Theme;
   width: number;
   height: number;
+  most?: number; // bytes that the scale is made for; the curve's own where not given
 }
 
 export interface Scale {
@@ -32,12 +33,18 @@ export interface Scale {
   capacityShown: boolean;
 }
 
+// The highest of all that is drawn of a curve.
+export function mostBytes(curve: Curve | undefined): number {
+  let most = 1;
+  for (let i = 0; curve !== undefined && i < curve.length; ++i)
+    most = Math.max(most, curve.highest[i], curve.reserved[i], curve.used[i]);
+  return most;
+}
+
 // The top of the y axis: the capacity where the run comes near it, else somewhat above the run's highest.
 export function scaleOf(scene: TimelineScene): Scale {
   const { curve, capacity } = scene;
-  let most = 1;
-  for (let i = 0; i < curve.length; ++i)
-    most = Math.max(most, curve.highest[i], curve.reserved[i], curve.used[i]);
+  const most = scene.most ?? mostBytes(curve);
   const capacityShown = capacity > 0 && most >= 0.45 * capacity;
   return {
     left: kMargin.left,
@@ -134,18 +141,45 @@ function drawGrid(context: Context, scene: TimelineScene, scale: Scale): void {
   }
   context.textAlign = 'left';
   context.fillStyle = theme.faint;
-  const ends =
-    scene.axis === 'events'
-      ? [
-          `event ${Math.round(scene.window.from).toLocaleString('en-US')}`,
-          `event ${Math.round(scene.window.to).toLocaleString('en-US')}`,
-        ]
-      : [`${(scene.window.from / 1e9).toFixed(3)} s`, `${(scene.window.to / 1e9).toFixed(3)} s`];
+  drawTicks(context, scene, scale);
+}
+
+// Round numbers of events or of seconds along the bottom, as many as have room for their words.
+function drawTicks(context: Context, scene: TimelineScene, scale: Scale): void {
+  const { theme, axis, window } = scene;
   const y = scale.bottom + 12;
-  context.fillText(ends[0], scale.left, y);
-  context.textAlign = 'right';
-  context.fillText(ends[1], scale.right, y);
-  context.textAlign = 'left';
+  const unit = axis === 'events' ? 1 : timeUnit(window.to - window.from);
+  const span = (window.to - window.from) / unit;
+  const room = Math.max(2, Math.floor((scale.right - scale.left) / 110));
+  const step = roundStep(span / room, axis === 'events');
+  context.fillStyle = theme.faint;
+  context.fillText(axis === 'events' ? 'event' : (kTimeUnits.get(unit) ?? ''), 6, y);
+  for (let at = Math.ceil(window.from / unit / step) * step; at <= window.to / unit; at += step) {
+    const x = xOf(scene, scale, at * unit);
+    if (x < scale.left - 1 || x > scale.right + 1) continue;
+    const words = axis === 'events' ? grouped(at) : String(Number(at.toFixed(6)));
+    const width = textWidth(context, words);
+    context.fillText(words, Math.min(Math.max(x - width / 2, scale.left - 8), scale.right - width), y);
+    context.strokeStyle = theme.line;
+    line(context, Math.round(x) + 0.5, scale.bottom, Math.round(x) + 0.5, scale.bottom + 4);
+  }
+}
+
+const kTimeUnits = new Map([
+  [1e9, 's'],
+  [1e6, 'ms'],
+  [1e3, 'µs'],
+]);
+
+function timeUnit(span: number): number {
+  return span >= 2e9 ? 1e9 : span >= 2e6 ? 1e6 : 1e3;
+}
+
+// The next of 1, 2, 5, 10, 20, ... that is at least `least`.
+export function roundStep(least: number, whole: boolean): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-9)));
+  const step = ([1, 2, 5, 10].find((factor) => factor * power >= least) ?? 10) * power;
+  return whole ? Math.max(1, Math.round(step)) : step;
 }
 
 function line(context: Context, x0: number, y0: number, x1: number, y1: number): void {

@@ -1,14 +1,17 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { grouped, size } from '../data/format.ts';
+import { grouped, share, size } from '../data/format.ts';
 import type { Profile } from '../data/profile.ts';
 import type { View } from '../data/url_state.ts';
 import { BlocksView } from './blocks_view.tsx';
+import { DiffView } from './diff_view.tsx';
 import { Explanation, place } from './explanation.tsx';
 import { FlameView } from './flame_view.tsx';
 import { Help } from './help.tsx';
+import { isTyping } from './keys.ts';
 import { MapView } from './map_view.tsx';
 import { type Model, useModel, useUrlState } from './model.ts';
 import { ModulesView } from './modules_view.tsx';
+import { RanksView } from './ranks_view.tsx';
 import { TimelineView, zoomTimeline } from './timeline_view.tsx';
 
 const kViews: [View, string][] = [
@@ -18,28 +21,41 @@ const kViews: [View, string][] = [
   ['map', 'Segments'],
 ];
 
-export function App({ profile }: { profile: Profile }) {
+// Views of several traces stand only where there are several.
+function viewsOf(profiles: Profile[], base: Profile | undefined): [View, string][] {
+  const views = [...kViews];
+  const ranks = profiles.filter((profile) => !profile.base);
+  if (ranks.length > 1) views.push(['ranks', `Ranks (${ranks.length})`]);
+  if (base !== undefined) views.push(['diff', 'Difference']);
+  return views;
+}
+
+export function App({ profiles }: { profiles: Profile[] }) {
   const [state, update] = useUrlState();
+  const profile = profiles[state.trace] ?? profiles[0];
   const model = useModel(profile, state, update);
+  const base = profiles.find((other) => other.base) ?? profiles.find((other) => other !== profile);
+  const views = viewsOf(profiles, base);
+  const view = views.some(([key]) => key === state.view) ? state.view : 'flame';
   const [help, setHelp] = useState(false);
   const search = useRef<HTMLInputElement>(null);
-  useKeys(model, search, help, setHelp);
+  useKeys(model, views, search, help, setHelp);
   return (
     <>
-      <Header model={model} openHelp={() => setHelp(true)} />
-      <Banner profile={profile} />
+      <Header model={model} profiles={profiles} openHelp={() => setHelp(true)} />
+      <Banner model={model} />
       <TimelineView model={model} />
       <main>
         <div class="views">
           <div class="bar tabs">
             <span role="tablist" aria-label="Views">
-              {kViews.map(([view, words]) => (
+              {views.map(([key, words]) => (
                 <button
                   type="button"
-                  key={view}
+                  key={key}
                   role="tab"
-                  aria-selected={state.view === view}
-                  onClick={() => update({ view })}
+                  aria-selected={view === key}
+                  onClick={() => update({ view: key })}
                 >
                   {words}
                 </button>
@@ -55,10 +71,12 @@ export function App({ profile }: { profile: Profile }) {
               onInput={(event) => update({ search: event.currentTarget.value }, 'replace')}
             />
           </div>
-          {state.view === 'flame' && <FlameView model={model} />}
-          {state.view === 'blocks' && <BlocksView model={model} />}
-          {state.view === 'modules' && <ModulesView model={model} />}
-          {state.view === 'map' && <MapView model={model} />}
+          {view === 'flame' && <FlameView model={model} />}
+          {view === 'blocks' && <BlocksView model={model} />}
+          {view === 'modules' && <ModulesView model={model} />}
+          {view === 'map' && <MapView model={model} />}
+          {view === 'ranks' && <RanksView model={model} profiles={profiles} />}
+          {view === 'diff' && base !== undefined && <DiffView model={model} base={base} />}
         </div>
         <Explanation model={model} />
       </main>
@@ -67,7 +85,8 @@ export function App({ profile }: { profile: Profile }) {
   );
 }
 
-function Header({ model, openHelp }: { model: Model; openHelp: () => void }) {
+function Header(props: { model: Model; profiles: Profile[]; openHelp: () => void }) {
+  const { model, profiles, openHelp } = props;
   const { profile, report, state, update } = model;
   const { program, steps } = profile.report;
   const script =
@@ -96,6 +115,27 @@ function Header({ model, openHelp }: { model: Model; openHelp: () => void }) {
         </div>
       )}
       <span class="grow" />
+      {model.waiting && (
+        <span class="faint" role="status">
+          asking the server…
+        </span>
+      )}
+      {profiles.length > 1 && (
+        <select
+          aria-label="Trace"
+          value={state.trace}
+          onChange={(event) =>
+            update({ trace: Number(event.currentTarget.value), device: -1, tick: -1, zoom: [], block: -1 })
+          }
+        >
+          {profiles.map((other, i) => (
+            <option key={`${i}`} value={i}>
+              {other.name}
+              {other.base ? ' (compared with)' : ''}
+            </option>
+          ))}
+        </select>
+      )}
       {profile.devices.length > 1 && (
         <select
           aria-label="GPU"
@@ -134,25 +174,39 @@ function Header({ model, openHelp }: { model: Model; openHelp: () => void }) {
   );
 }
 
+// Below this part of the bytes that a rule could not be sure of, the classes are worth no warning.
+const kUnsurePart = 0.25;
+
 // What the reader must know before believing the numbers.
-function Banner({ profile }: { profile: Profile }) {
-  const { notes } = profile.report;
-  const serious = notes.filter((note) => note.severity !== 'information');
-  const others = notes.filter((note) => note.severity === 'information');
+function Banner({ model }: { model: Model }) {
+  const { profile, explained } = model;
+  const { notes, trace } = profile.report;
+  const serious = notes.filter((note) => note.severity !== 'information').map((note) => note.text);
+  const others = notes.filter((note) => note.severity === 'information').map((note) => note.text);
+  if (trace.being_written)
+    others.unshift('The program is still running: this is what it has recorded so far.');
+  const classes = explained.breakdown?.classes ?? [];
+  const unsure = classes.reduce((sum, row) => sum + row.unsure_bytes, 0);
+  const all = classes.reduce((sum, row) => sum + row.bytes, 0);
+  if (all > 0 && unsure >= kUnsurePart * all) {
+    others.push(
+      `${share(unsure, all)} of the allocated bytes have a class that was inferred, not recorded. Sizes are exact; hover a box for the evidence of its class.`,
+    );
+  }
   return (
     <>
       {serious.length > 0 && (
         <div class="banner" role="alert">
           <strong>{profile.damaged ? 'The trace is damaged.' : 'The trace is not whole.'}</strong>
-          {serious.map((note, i) => (
-            <div key={`${i}`}>{note.text}</div>
+          {serious.map((text, i) => (
+            <div key={`${i}`}>{text}</div>
           ))}
         </div>
       )}
       {others.length > 0 && (
-        <div class="notes">
-          {others.map((note, i) => (
-            <div key={`${i}`}>{note.text}</div>
+        <div class="notes" role="note">
+          {others.map((text, i) => (
+            <div key={`${i}`}>{text}</div>
           ))}
         </div>
       )}
@@ -160,10 +214,9 @@ function Banner({ profile }: { profile: Profile }) {
   );
 }
 
-const kTyping = new Set(['INPUT', 'SELECT', 'TEXTAREA']);
-
 function useKeys(
   model: Model,
+  views: [View, string][],
   search: { current: HTMLInputElement | null },
   help: boolean,
   setHelp: (open: boolean) => void,
@@ -192,19 +245,18 @@ function useKeys(
       '-': () => zoomTimeline(model, 1 / 0.6, model.tick),
       '0': () => update({ window: undefined }, 'replace'),
     };
-    kViews.forEach(([view], i) => {
+    views.forEach(([view], i) => {
       actions[String(i + 1)] = () => update({ view });
     });
     const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-      if (event.key === 'Escape') {
+      if (event.key === 'Escape' && !event.ctrlKey && !event.altKey) {
         if (help) setHelp(false);
         else if (state.search !== '') update({ search: '' }, 'replace');
         else if (state.block >= 0) update({ block: -1 }, 'replace');
         (document.activeElement as HTMLElement | null)?.blur();
         return;
       }
-      if (kTyping.has((event.target as HTMLElement).tagName)) return;
+      if (isTyping(event)) return;
       if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') {
         const by = (event.key === 'ArrowLeft' ? -1 : 1) * (event.shiftKey ? 100 : 1);
         move(by);

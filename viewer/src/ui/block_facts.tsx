@@ -1,5 +1,5 @@
 import { grouped, size } from '../data/format.ts';
-import { type BlockIndex, blockName, kNever } from '../data/profile.ts';
+import { type BlockIndex, blockAddress, blockName, type KindIndex, kNever, stepAt } from '../data/profile.ts';
 import { stackOf } from '../data/tree.ts';
 import type { Model } from './model.ts';
 import { Swatch } from './timeline_view.tsx';
@@ -8,33 +8,36 @@ import { Swatch } from './timeline_view.tsx';
 export function BlockFacts({
   model,
   block,
+  kind: given,
   short = false,
 }: {
   model: Model;
   block: BlockIndex;
+  kind?: KindIndex; // where no one block is meant
   short?: boolean;
 }) {
   const { profile } = model;
-  const { blocks, strings, classes, confidences, phases } = profile;
-  const memoryClass = blocks.class[block];
-  const shape = strings[blocks.shape[block]];
-  const module = strings[blocks.module[block]];
+  const { blocks, kinds, strings, classes, confidences, phases } = profile;
+  const kind = given ?? blocks.kind[block];
+  const memoryClass = kinds.class[kind];
+  const shape = strings[kinds.shape[kind]];
+  const module = strings[kinds.module[kind]];
   const facts: [string, string][] = [
     [
       'evidence',
-      `${strings[blocks.evidence[block]] || 'no rule decided'} (${confidences[blocks.confidence[block]]} confidence)`,
+      `${strings[kinds.evidence[kind]] || 'no rule decided'} (${confidences[kinds.confidence[kind]]} confidence)`,
     ],
   ];
-  if (shape !== '') facts.push(['tensor', `${shape} ${strings[blocks.dtype[block]]}`]);
-  if (blocks.module_class[block] !== 0)
-    facts.push(['module', `${module || 'root'} (${strings[blocks.module_class[block]]})`]);
+  if (shape !== '') facts.push(['tensor', `${shape} ${strings[kinds.dtype[kind]]}`]);
+  if (kinds.module_class[kind] !== 0)
+    facts.push(['module', `${module || 'root'} (${strings[kinds.module_class[kind]]})`]);
   if (!short) {
-    const names = strings[blocks.names[block]];
+    const names = strings[kinds.names[kind]];
     if (names.includes(', ')) facts.push(['names', names]);
-    if (blocks.operator[block] !== 0) facts.push(['autograd node', strings[blocks.operator[block]]]);
+    if (kinds.operator[kind] !== 0) facts.push(['autograd node', strings[kinds.operator[kind]]]);
     facts.push([
       'made',
-      `step ${blocks.step[block]}, ${phases[blocks.phase[block]]}, event ${grouped(blocks.allocated[block])}`,
+      `step ${stepAt(profile, blocks.allocated[block])}, ${phases[kinds.phase[kind]]}, event ${grouped(blocks.allocated[block])}`,
     ]);
     facts.push([
       'freed',
@@ -42,9 +45,9 @@ export function BlockFacts({
     ]);
     facts.push([
       'block',
-      `${grouped(blocks.block_bytes[block])} B at 0x${blocks.address[block].toString(16)}`,
+      `${grouped(kinds.block_bytes[kind])} B at 0x${blockAddress(profile, block).toString(16)}`,
     ]);
-    facts.push(['rule', strings[blocks.rule[block]]]);
+    facts.push(['rule', strings[kinds.rule[kind]]]);
   }
   return (
     <div class="block-facts">
@@ -53,7 +56,7 @@ export function BlockFacts({
           <strong class="wrap">{blockName(profile, block)}</strong>
           <div>
             <Swatch model={model} band={memoryClass} /> {classes[memoryClass].words},{' '}
-            {size(blocks.bytes[block])} <span class="faint">{grouped(blocks.bytes[block])} B</span>
+            {size(kinds.bytes[kind])} <span class="faint">{grouped(kinds.bytes[kind])} B</span>
           </div>
         </>
       )}
@@ -70,14 +73,14 @@ export function BlockFacts({
 }
 
 export function stackText(model: Model, block: BlockIndex): string {
-  return stackOf(model.profile, block, model.state.frames)
+  return stackOf(model.profile, model.profile.blocks.kind[block], model.state.frames)
     .reverse()
     .map((step) => `${step.label}  ${step.detail}`)
     .join('\n');
 }
 
 export function Stack({ model, block }: { model: Model; block: BlockIndex }) {
-  const steps = stackOf(model.profile, block, model.state.frames).reverse();
+  const steps = stackOf(model.profile, model.profile.blocks.kind[block], model.state.frames).reverse();
   if (steps.length === 0) return <p class="faint">No stack was recorded.</p>;
   return (
     <ol class="stack">

@@ -1,8 +1,10 @@
 // The table of allocations. Only the rows in view exist as elements.
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { grouped, size } from '../data/format.ts';
-import { type BlockIndex, blockName, type Profile } from '../data/profile.ts';
+import { bySize } from '../data/live.ts';
+import { type BlockIndex, blockBytes, blockName, type Profile, stepAt } from '../data/profile.ts';
 import { matchesText, wordsOf } from '../data/search.ts';
+import type { TableKind } from '../data/url_state.ts';
 import { saveFile } from './canvas.tsx';
 import type { Model } from './model.ts';
 import { Swatch } from './timeline_view.tsx';
@@ -18,50 +20,90 @@ interface TableColumn {
   order?: (profile: Profile, block: BlockIndex) => number;
 }
 
-export const kColumns: TableColumn[] = [
-  {
-    key: 'bytes',
-    words: 'size',
-    number: true,
-    text: (p, b) => size(p.blocks.bytes[b]),
-    order: (p, b) => p.blocks.bytes[b],
+const kindOf = (p: Profile, b: BlockIndex) => p.blocks.kind[b];
+const kSize: TableColumn = {
+  key: 'bytes',
+  words: 'size',
+  number: true,
+  text: (p, b) => size(blockBytes(p, b)),
+  order: blockBytes,
+};
+const kClass: TableColumn = {
+  key: 'class',
+  words: 'class',
+  text: (p, b) => p.classes[p.kinds.class[kindOf(p, b)]].words,
+};
+const kName: TableColumn = { key: 'name', words: 'name', text: blockName };
+const kModule: TableColumn = {
+  key: 'module',
+  words: 'module',
+  text: (p, b) => {
+    const kind = kindOf(p, b);
+    if (p.kinds.module_class[kind] === 0) return '';
+    return `${p.strings[p.kinds.module[kind]] || 'root'} (${p.strings[p.kinds.module_class[kind]]})`;
   },
-  { key: 'class', words: 'class', text: (p, b) => p.classes[p.blocks.class[b]].words },
-  { key: 'name', words: 'name', text: blockName },
-  {
-    key: 'shape',
-    words: 'tensor',
-    text: (p, b) => `${p.strings[p.blocks.shape[b]]} ${p.strings[p.blocks.dtype[b]]}`.trim(),
-  },
-  {
-    key: 'module',
-    words: 'module',
-    text: (p, b) =>
-      p.blocks.module_class[b] === 0
-        ? ''
-        : `${p.strings[p.blocks.module[b]] || 'root'} (${p.strings[p.blocks.module_class[b]]})`,
-  },
-  { key: 'phase', words: 'made in', text: (p, b) => p.phases[p.blocks.phase[b]] },
-  {
-    key: 'step',
-    words: 'step',
-    number: true,
-    text: (p, b) => String(p.blocks.step[b]),
-    order: (p, b) => p.blocks.step[b],
-  },
-  {
-    key: 'age',
-    words: 'event',
-    number: true,
-    text: (p, b) => grouped(p.blocks.allocated[b]),
-    order: (p, b) => p.blocks.allocated[b],
-  },
-];
+};
+const kStep: TableColumn = {
+  key: 'step',
+  words: 'step',
+  number: true,
+  text: (p, b) => String(stepAt(p, p.blocks.allocated[b])),
+  order: (p, b) => p.blocks.allocated[b],
+};
 
-export function sortRows(profile: Profile, rows: Uint32Array, sort: string): Uint32Array {
+export const kColumns: Record<TableKind, TableColumn[]> = {
+  allocations: [
+    kSize,
+    kClass,
+    kName,
+    {
+      key: 'shape',
+      words: 'tensor',
+      text: (p, b) =>
+        `${p.strings[p.kinds.shape[kindOf(p, b)]]} ${p.strings[p.kinds.dtype[kindOf(p, b)]]}`.trim(),
+    },
+    kModule,
+    { key: 'phase', words: 'made in', text: (p, b) => p.phases[p.kinds.phase[kindOf(p, b)]] },
+    kStep,
+    {
+      key: 'age',
+      words: 'event',
+      number: true,
+      text: (p, b) => grouped(p.blocks.allocated[b]),
+      order: (p, b) => p.blocks.allocated[b],
+    },
+  ],
+  // What the program's own objects named: parameters, gradients, optimizer states, buffers, inputs.
+  tensors: [
+    kSize,
+    kClass,
+    { ...kName, words: 'tensor' },
+    { key: 'shape', words: 'shape', text: (p, b) => p.strings[p.kinds.shape[kindOf(p, b)]] },
+    kModule,
+    { key: 'dtype', words: 'type', text: (p, b) => p.strings[p.kinds.dtype[kindOf(p, b)]] },
+    kStep,
+    {
+      key: 'rounding',
+      words: 'block',
+      number: true,
+      text: (p, b) => size(p.kinds.block_bytes[kindOf(p, b)]),
+      order: (p, b) => p.kinds.block_bytes[kindOf(p, b)],
+    },
+  ],
+};
+
+export const isTensor = (profile: Profile, block: BlockIndex) =>
+  profile.kinds.dtype[kindOf(profile, block)] !== 0;
+
+export function sortRows(
+  profile: Profile,
+  rows: Uint32Array,
+  sort: string,
+  columns: readonly TableColumn[] = kColumns.allocations,
+): Uint32Array {
   const falling = sort.startsWith('-');
-  const column = kColumns.find((known) => known.key === sort.replace('-', '')) ?? kColumns[0];
-  if (column.key === 'bytes' && falling) return rows;
+  const column = columns.find((known) => known.key === sort.replace('-', '')) ?? columns[0];
+  if (column.key === 'bytes' && falling) return bySize(profile, rows);
   const sign = falling ? -1 : 1;
   const sorted = [...rows];
   const { order } = column;
@@ -74,34 +116,64 @@ export function sortRows(profile: Profile, rows: Uint32Array, sort: string): Uin
   return Uint32Array.from(sorted);
 }
 
-export function filterRows(profile: Profile, rows: Uint32Array, query: string): Uint32Array {
+// Texts are those of kinds, of which there are few; only the step and the event differ between their blocks.
+export function filterRows(
+  profile: Profile,
+  rows: Uint32Array,
+  query: string,
+  columns: readonly TableColumn[] = kColumns.allocations,
+): Uint32Array {
   const words = wordsOf(query);
   if (words.length === 0) return rows;
-  return rows.filter((block) =>
-    matchesText(words, kColumns.map((column) => column.text(profile, block)).join(' ')),
-  );
+  const known = new Map<number, boolean>();
+  return rows.filter((block) => {
+    const kind = kindOf(profile, block);
+    let matches = known.get(kind);
+    if (matches === undefined) {
+      const texts = columns.filter((column) => !kPerBlock.has(column.key));
+      matches = matchesText(words, texts.map((column) => column.text(profile, block)).join(' '));
+      known.set(kind, matches);
+    }
+    return matches;
+  });
 }
 
-function csvOf(profile: Profile, rows: Uint32Array): string {
+const kPerBlock = new Set(['step', 'age']);
+
+function csvOf(profile: Profile, rows: Uint32Array, columns: readonly TableColumn[]): string {
   const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
   const lines = [...rows].map((block) =>
-    [
-      profile.blocks.bytes[block],
-      ...kColumns.slice(1).map((column) => cell(column.text(profile, block))),
-    ].join(','),
+    [blockBytes(profile, block), ...columns.slice(1).map((column) => cell(column.text(profile, block)))].join(
+      ',',
+    ),
   );
-  return [['bytes', ...kColumns.slice(1).map((column) => column.words)].join(','), ...lines].join('\n');
+  return [['bytes', ...columns.slice(1).map((column) => column.words)].join(','), ...lines].join('\n');
 }
 
 export function BlocksView({ model }: { model: Model }) {
   const { profile, state, update } = model;
   const [top, setTop] = useState(0);
   const holder = useRef<HTMLDivElement>(null);
-  const filtered = useMemo(
-    () => filterRows(profile, model.rows, state.search),
-    [profile, model.rows, state.search],
+  const columns = kColumns[state.table];
+  const all = useMemo(
+    () =>
+      state.table === 'tensors'
+        ? model.selected.rows.filter((block) => isTensor(profile, block))
+        : model.selected.rows,
+    [profile, model.selected, state.table],
   );
-  const rows = useMemo(() => sortRows(profile, filtered, state.sort), [profile, filtered, state.sort]);
+  const filtered = useMemo(
+    () => filterRows(profile, all, state.search, columns),
+    [profile, all, state.search, columns],
+  );
+  const rows = useMemo(
+    () => sortRows(profile, filtered, state.sort, columns),
+    [profile, filtered, state.sort, columns],
+  );
+  const bytes = useMemo(
+    () => filtered.reduce((sum, block) => sum + blockBytes(profile, block), 0),
+    [profile, filtered],
+  );
   const height = holder.current?.clientHeight ?? 600;
   const first = Math.max(0, Math.floor(top / kRow) - kOverscan);
   const last = Math.min(rows.length, Math.ceil((top + height) / kRow) + kOverscan);
@@ -128,14 +200,29 @@ export function BlocksView({ model }: { model: Model }) {
   return (
     <div class="blocks">
       <div class="bar">
+        <span class="segmented" role="group" aria-label="Rows">
+          {(['allocations', 'tensors'] as const).map((table) => (
+            <button
+              type="button"
+              key={table}
+              aria-pressed={state.table === table}
+              onClick={() => update({ table, sort: '-bytes' })}
+            >
+              {table}
+            </button>
+          ))}
+        </span>
         <span role="status">
-          {grouped(rows.length)} of {grouped(model.rows.length)} blocks
+          {grouped(rows.length)} of {grouped(all.length)} {state.table}, {size(bytes)}
         </span>
         <span class="grow" />
         <button
           type="button"
           onClick={() =>
-            saveFile(new Blob([csvOf(profile, rows)], { type: 'text/csv' }), 'vramtrace-blocks.csv')
+            saveFile(
+              new Blob([csvOf(profile, rows, columns)], { type: 'text/csv' }),
+              `vramtrace-${state.table}.csv`,
+            )
           }
         >
           save CSV
@@ -152,7 +239,7 @@ export function BlocksView({ model }: { model: Model }) {
         onKeyDown={onKeyDown}
       >
         <div class="row head" role="row">
-          {kColumns.map((column) => (
+          {columns.map((column) => (
             <div
               key={column.key}
               role="columnheader"
@@ -182,14 +269,16 @@ export function BlocksView({ model }: { model: Model }) {
             key={block}
             onClick={() => select(block)}
           >
-            {kColumns.map((column) => (
+            {columns.map((column) => (
               <span
                 key={column.key}
                 role="gridcell"
                 class={`cell ${column.key} ${column.number ? 'number' : ''}`}
                 title={column.text(profile, block)}
               >
-                {column.key === 'class' && <Swatch model={model} band={profile.blocks.class[block]} />}{' '}
+                {column.key === 'class' && (
+                  <Swatch model={model} band={profile.kinds.class[kindOf(profile, block)]} />
+                )}{' '}
                 {column.text(profile, block)}
               </span>
             ))}

@@ -2,6 +2,8 @@
 
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { SvgContext } from '../draw/svg.ts';
+import type { Context } from '../draw/text.ts';
 
 export function useWidth(initial: number): [RefObject<HTMLDivElement | null>, number] {
   const ref = useRef<HTMLDivElement>(null);
@@ -21,7 +23,7 @@ export function useWidth(initial: number): [RefObject<HTMLDivElement | null>, nu
 export function useDrawing(
   width: number,
   height: number,
-  draw: (context: CanvasRenderingContext2D) => void,
+  draw: (context: Context) => void,
 ): RefObject<HTMLCanvasElement | null> {
   const ref = useRef<HTMLCanvasElement>(null);
   useEffect(() => {
@@ -43,11 +45,43 @@ export function useDrawing(
   return ref;
 }
 
-// The picture as a PNG file.
-export function savePicture(canvas: HTMLCanvasElement | null, name: string): void {
-  canvas?.toBlob((blob) => {
-    if (blob !== null) saveFile(blob, name);
-  });
+export interface Picture {
+  name: string; // of the file, without its ending
+  title: string;
+  width: number;
+  height: number;
+  canvas: RefObject<HTMLCanvasElement | null>;
+  draw: (context: Context) => void;
+}
+
+// The picture as it is shown, as a PNG or an SVG file.
+export function SaveButtons({ picture }: { picture: Picture }) {
+  const { name, width, height, canvas, draw } = picture;
+  const savePng = () =>
+    canvas.current?.toBlob((blob) => {
+      if (blob !== null) saveFile(blob, `${name}.png`);
+    });
+  const saveSvg = () => {
+    const measuring = document.createElement('canvas').getContext('2d');
+    if (measuring === null) return;
+    const context = new SvgContext((font, text) => {
+      measuring.font = font;
+      return measuring.measureText(text);
+    });
+    draw(context);
+    const file = context.finish(width, height, picture.title);
+    saveFile(new Blob([file], { type: 'image/svg+xml' }), `${name}.svg`);
+  };
+  return (
+    <span class="segmented" role="group" aria-label={`Save the ${picture.title}`}>
+      <button type="button" onClick={savePng}>
+        save PNG
+      </button>
+      <button type="button" onClick={saveSvg}>
+        SVG
+      </button>
+    </span>
+  );
 }
 
 export function saveFile(blob: Blob, name: string): void {

@@ -21,7 +21,7 @@ export function Explanation({ model }: { model: Model }) {
   const { report, explained, state } = model;
   if (report === undefined) return <p>Nothing was allocated on a device.</p>;
   return (
-    <aside class="explanation" aria-label="Explanation">
+    <aside class="explanation" aria-label="Explanation" tabIndex={0}>
       {state.block >= 0 && state.block < model.profile.blocks.length && <SelectedBlock model={model} />}
       {report.out_of_memory !== undefined && (
         <section class="refusal">
@@ -98,7 +98,7 @@ function SelectedInstant({ model }: { model: Model }) {
           <tr class="sum">
             <td>together</td>
             <td class="number">{size(totals.blockBytes)}</td>
-            <td class="number faint">{grouped(model.rows.length)} blocks</td>
+            <td class="number faint">{grouped(model.selected.groups.blocks)} blocks</td>
           </tr>
         </tbody>
       </table>

@@ -1,10 +1,21 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { grouped, share, size } from '../data/format.ts';
-import { searchTree } from '../data/search.ts';
-import { buildTree, findPath, type Grouping, type NodeIndex, pathTo, type Tree } from '../data/tree.ts';
-import { type Box, boxAt, drawFlame, heightOf, kRowHeight, layout } from '../draw/flame.ts';
+import type { BlockIndex, KindIndex } from '../data/profile.ts';
+import { nextHit, searchTree } from '../data/search.ts';
+import {
+  buildTree,
+  findPath,
+  foldedStacks,
+  type Grouping,
+  type NodeIndex,
+  pathTo,
+  type Tree,
+} from '../data/tree.ts';
+import { type Box, boxAt, drawFlame, heightOf, kRowHeight, layout, rowTop } from '../draw/flame.ts';
+import type { Context } from '../draw/text.ts';
 import { BlockFacts } from './block_facts.tsx';
-import { savePicture, useDrawing, useWidth } from './canvas.tsx';
+import { SaveButtons, saveFile, useDrawing, useWidth } from './canvas.tsx';
+import { isTyping } from './keys.ts';
 import type { Model } from './model.ts';
 import { Swatch } from './timeline_view.tsx';
 import { Tooltip } from './tooltip.tsx';
@@ -16,13 +27,14 @@ const kGroupings: [Grouping, string][] = [
 ];
 
 export function FlameView({ model }: { model: Model }) {
-  const { profile, state, update, theme, rows } = model;
+  const { profile, state, update, theme } = model;
+  const { groups } = model.selected;
   const [holder, width] = useWidth(900);
   const [hover, setHover] = useState<{ box: Box; x: number; y: number } | undefined>();
   const [focused, setFocused] = useState(-1);
   const tree = useMemo(
-    () => buildTree(profile, rows, state.by, state.inverted, state.frames),
-    [profile, rows, state.by, state.inverted, state.frames],
+    () => buildTree(profile, groups, state.by, state.inverted, state.frames),
+    [profile, groups, state.by, state.inverted, state.frames],
   );
   const zoom = useMemo(() => findPath(tree, state.zoom), [tree, state.zoom.join('\n')]);
   const boxes = useMemo(() => layout(tree, zoom, width), [tree, zoom, width]);
@@ -30,7 +42,7 @@ export function FlameView({ model }: { model: Model }) {
   const height = Math.max(heightOf(boxes), 8 * kRowHeight);
   const label = (node: NodeIndex) =>
     node === 0 ? `${size(tree.bytes[0])} in ${grouped(tree.blocks[0])} blocks` : tree.label[node];
-  const canvas = useDrawing(width, height, (context) =>
+  const draw = (context: Context) =>
     drawFlame(context, {
       tree,
       boxes,
@@ -44,8 +56,8 @@ export function FlameView({ model }: { model: Model }) {
       height,
       flipped: state.flipped,
       label,
-    }),
-  );
+    });
+  const canvas = useDrawing(width, height, draw);
 
   const boxUnder = (event: MouseEvent) => {
     const place = canvas.current?.getBoundingClientRect();
@@ -60,8 +72,23 @@ export function FlameView({ model }: { model: Model }) {
   const zoomTo = (node: NodeIndex) =>
     update({
       zoom: pathTo(tree, node),
-      block: tree.end[node] === node + 1 && node > 0 ? tree.largest[node] : state.block,
+      block: tree.end[node] === node + 1 && node > 0 ? firstOfKind(model, tree.largest[node]) : state.block,
     });
+  const goToFound = (by: number) => {
+    const next = nextHit(matches, focused, by);
+    if (next < 0) return;
+    setFocused(next);
+    const row = canvas.current?.parentElement;
+    row?.scrollTo({ top: rowTop(tree.depth[next], height, state.flipped) - row.clientHeight / 2 });
+  };
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (isTyping(event) || (event.key !== 'n' && event.key !== 'N')) return;
+      goToFound(event.key === 'n' ? 1 : -1);
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     const at = focused >= 0 && focused < tree.length ? focused : zoom;
     const next = step(tree, at, event.key, state.flipped);
@@ -115,13 +142,30 @@ export function FlameView({ model }: { model: Model }) {
         <Breadcrumbs model={model} />
         <span class="grow" />
         {matches !== undefined && (
-          <span class="found" role="status">
-            {grouped(matches.count)} found, {size(matches.bytes)} ({share(matches.bytes, tree.bytes[0])})
+          <span class="found">
+            <span role="status">
+              {grouped(matches.count)} found, {size(matches.bytes)} ({share(matches.bytes, tree.bytes[0])})
+            </span>
+            <button type="button" aria-label="Previous found (N)" onClick={() => goToFound(-1)}>
+              ↑
+            </button>
+            <button type="button" aria-label="Next found (n)" onClick={() => goToFound(1)}>
+              ↓
+            </button>
           </span>
         )}
-        <button type="button" onClick={() => savePicture(canvas.current, 'vramtrace-flame.png')}>
-          save PNG
+        <button
+          type="button"
+          title="One line a stack, for other flame graph programs"
+          onClick={() =>
+            saveFile(new Blob([foldedStacks(tree)], { type: 'text/plain' }), 'vramtrace-stacks.folded')
+          }
+        >
+          save stacks
         </button>
+        <SaveButtons
+          picture={{ name: 'vramtrace-flame', title: 'flame graph', width, height, canvas, draw }}
+        />
       </div>
       <div ref={holder} class="canvas-holder">
         <canvas
@@ -142,7 +186,7 @@ export function FlameView({ model }: { model: Model }) {
           onKeyDown={onKeyDown}
         />
       </div>
-      {rows.length === 0 && (
+      {groups.blocks === 0 && (
         <p class="empty">Nothing of what is selected: no block, or every class is hidden.</p>
       )}
       {hover !== undefined && (
@@ -152,6 +196,11 @@ export function FlameView({ model }: { model: Model }) {
       )}
     </div>
   );
+}
+
+// Any block of the selection that is of this kind.
+function firstOfKind(model: Model, kind: KindIndex): BlockIndex {
+  return model.selected.rows.find((row) => model.profile.blocks.kind[row] === kind) ?? -1;
 }
 
 // Where an arrow key leads from a node; undefined: the key is none of them.
@@ -231,7 +280,7 @@ function BoxFacts({ model, tree, box }: { model: Model; tree: Tree; box: Box }) 
           ))}
         </tbody>
       </table>
-      {leaf && <BlockFacts model={model} block={tree.largest[node]} short />}
+      {leaf && <BlockFacts model={model} block={-1} kind={tree.largest[node]} short />}
     </>
   );
 }

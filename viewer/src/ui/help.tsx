@@ -1,13 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 const kKeys: [string, string][] = [
-  ['1 2 3 4', 'flame graph, blocks, modules, segments'],
+  ['1 2 3 4', 'flame graph, blocks, modules, segments; 5 and 6: ranks and difference, where there are any'],
   ['← →', 'the event before or after; with Shift a hundred'],
   ['p', 'the peak, or where memory ran out'],
   ['+ −', 'zoom the timeline around the selected event; 0 shows the whole run'],
   ['s m c', 'flame graph by stack, module, class'],
   ['i', 'inverted: innermost first'],
   ['/', 'search; Escape clears it'],
+  ['n N', 'the next box found, or the one before'],
   ['x', 'events or time along the axis'],
   ['t', 'light or dark'],
   ['?', 'this list'],

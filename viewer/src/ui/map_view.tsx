@@ -1,10 +1,11 @@
 import { useMemo, useState } from 'preact/hooks';
 import { grouped, share, size } from '../data/format.ts';
-import { blockName } from '../data/profile.ts';
-import { type Piece, type SegmentMap, segmentsAt } from '../data/segments.ts';
+import { blockBytes, blockName, type Profile } from '../data/profile.ts';
+import { type Piece, pinsOf, type SegmentMap, segmentsAt } from '../data/segments.ts';
 import { drawMap, kMapRow, pieceUnder } from '../draw/map.ts';
+import type { Context } from '../draw/text.ts';
 import { BlockFacts } from './block_facts.tsx';
-import { savePicture, useDrawing, useWidth } from './canvas.tsx';
+import { SaveButtons, useDrawing, useWidth } from './canvas.tsx';
 import type { Model } from './model.ts';
 import { Tooltip } from './tooltip.tsx';
 
@@ -19,7 +20,7 @@ export function MapView({ model }: { model: Model }) {
     [profile, device, shownTick],
   );
   const height = Math.max(1, maps.length) * kMapRow;
-  const canvas = useDrawing(width, height, (context) =>
+  const draw = (context: Context) =>
     drawMap(context, {
       profile,
       maps,
@@ -29,8 +30,9 @@ export function MapView({ model }: { model: Model }) {
       selected: state.block,
       hidden: model.hidden,
       name: (block) => blockName(profile, block),
-    }),
-  );
+      note: (map) => noteOf(profile, map),
+    });
+  const canvas = useDrawing(width, height, draw);
   const under = (event: MouseEvent) => {
     const place = canvas.current?.getBoundingClientRect();
     return place && pieceUnder({ maps, width }, event.clientX - place.left, event.clientY - place.top);
@@ -47,9 +49,9 @@ export function MapView({ model }: { model: Model }) {
           inside them ({share(reserved - live, reserved)}), {size(whole)} in segments without a live block
         </span>
         <span class="grow" />
-        <button type="button" onClick={() => savePicture(canvas.current, 'vramtrace-segments.png')}>
-          save PNG
-        </button>
+        <SaveButtons
+          picture={{ name: 'vramtrace-segments', title: 'map of segments', width, height, canvas, draw }}
+        />
       </div>
       <div ref={holder} class="canvas-holder scroller">
         <canvas
@@ -79,12 +81,51 @@ export function MapView({ model }: { model: Model }) {
                 segment of {size(hover.map.bytes)} at 0x{hover.map.address.toString(16)}
                 {hover.map.caching ? '' : `, taken by ${hover.map.caller || 'an unknown library'}`}
               </div>
+              <Pins profile={profile} map={hover.map} />
             </>
           ) : (
-            <BlockFacts model={model} block={hover.piece.block} />
+            <>
+              <BlockFacts model={model} block={hover.piece.block} />
+              <Pins profile={profile} map={hover.map} />
+            </>
           )}
         </Tooltip>
       )}
+    </div>
+  );
+}
+
+// Right of a segment's row: how much of it is live, and what keeps it from going back to the driver.
+function noteOf(profile: Profile, map: SegmentMap): string {
+  if (!map.caching) return map.caller;
+  const pins = pinsOf(profile, map);
+  if (pins.length === 0) return 'free: could go back to the driver';
+  const more = pins.length > 1 ? ` and ${grouped(pins.length - 1)} more` : '';
+  return `${share(map.live, map.bytes)} live, pinned by ${blockName(profile, pins[0])}${more}`;
+}
+
+function Pins({ profile, map }: { profile: Profile; map: SegmentMap }) {
+  const pins = pinsOf(profile, map);
+  if (!map.caching || pins.length === 0) return null;
+  return (
+    <div class="pins">
+      <strong>What pins this segment</strong>
+      <div class="faint">
+        {size(map.live)} live of {size(map.bytes)}; the rest can be used again by PyTorch, but goes back to
+        the driver only when all of these are gone:
+      </div>
+      <table class="facts">
+        <tbody>
+          {pins.slice(0, 5).map((block) => (
+            <tr key={block}>
+              <td class="number">{size(blockBytes(profile, block))}</td>
+              <td class="wrap">{blockName(profile, block)}</td>
+              <td class="faint">{profile.classes[profile.kinds.class[profile.blocks.kind[block]]].words}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {pins.length > 5 && <div class="faint">and {grouped(pins.length - 5)} more</div>}
     </div>
   );
 }

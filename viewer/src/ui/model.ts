@@ -1,9 +1,17 @@
 // State in, everything derived from it out; each step is computed anew only when what it reads changed.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { type Window, wholeWindow } from '../data/curve.ts';
-import { nearestKeyframe, type Selection, selectBlocks, type Totals, totalsOf } from '../data/live.ts';
-import type { Curve, Mark, Profile, Tick } from '../data/profile.ts';
+import {
+  nearestKeyframe,
+  type Selected,
+  type Selection,
+  selectBlocks,
+  type Totals,
+  totalsOf,
+} from '../data/live.ts';
+import type { BlockTable, Curve, Mark, Profile, Tick } from '../data/profile.ts';
 import type { Breakdown, DeviceReport } from '../data/report.ts';
+import { servedBlocks } from '../data/source.ts';
 import { formatHash, parseHash, type State } from '../data/url_state.ts';
 import { kDark, kLight, type Theme } from '../draw/theme.ts';
 import { axisValue } from '../draw/timeline.ts';
@@ -53,18 +61,53 @@ export interface Model {
   report: DeviceReport | undefined;
   curve: Curve;
   marks: Mark[];
-  // The instant that the report explains, and what it says of it.
-  explained: { tick: Tick; breakdown: Breakdown | undefined; refusal: boolean };
+  explained: Explained;
   tick: Tick; // selected
+  waiting: boolean; // for blocks from the server
   shownTick: Tick; // whose blocks are shown: another one where a long trace has not kept them all
   hidden: ReadonlySet<number>;
   selection: Selection;
-  rows: Uint32Array; // largest first
+  selected: Selected;
   totals: Totals;
   window: Window;
 }
 
-export function useModel(profile: Profile, state: State, update: Update): Model {
+export interface Explained {
+  tick: Tick;
+  breakdown: Breakdown | undefined;
+  refusal: boolean;
+}
+
+// The instant that the report explains: where memory ran out, else the peak.
+export function explainedOf(profile: Profile, device: number): Explained {
+  const report = profile.report.devices.find((candidate) => candidate.device === device);
+  const refusal = report?.at_refusal !== undefined;
+  const kind = refusal ? 'out_of_memory' : 'peak';
+  const mark = profile.marks.find((candidate) => candidate.device === device && candidate.kind === kind);
+  return { tick: mark?.tick ?? 0, breakdown: refusal ? report?.at_refusal : report?.at_peak, refusal };
+}
+
+// The profile with the blocks of a selection, where its server has more than the page. While they come, the
+// last ones stay.
+function useBlocks(profile: Profile, trace: number, selection: Selection): [Profile, boolean] {
+  const ask = profile.served && !profile.complete;
+  const [answer, setAnswer] = useState<{ to: Selection; of: Profile; blocks: BlockTable } | undefined>();
+  useEffect(() => {
+    if (!ask) return;
+    let current = true;
+    void servedBlocks(trace, selection).then((blocks) => {
+      if (current) setAnswer({ to: selection, of: profile, blocks });
+    });
+    return () => {
+      current = false;
+    };
+  }, [profile, trace, selection]);
+  const known = ask && answer?.of === profile ? answer : undefined;
+  const filled = useMemo(() => (known ? { ...profile, blocks: known.blocks } : profile), [profile, known]);
+  return [filled, ask && known?.to !== selection];
+}
+
+export function useModel(whole: Profile, state: State, update: Update): Model {
   const systemDark = useDarkSystem();
   const dark = state.theme === 'dark' || (state.theme === 'system' && systemDark);
   const theme = dark ? kDark : kLight;
@@ -72,37 +115,34 @@ export function useModel(profile: Profile, state: State, update: Update): Model 
     document.documentElement.dataset.theme = dark ? 'dark' : 'light';
   }, [dark]);
 
-  const device = profile.devices.includes(state.device)
+  const device = whole.devices.includes(state.device)
     ? state.device
-    : (profile.report.devices[0]?.device ?? profile.devices[0] ?? 0);
-  const report = profile.report.devices.find((candidate) => candidate.device === device);
-  const curve = profile.curves.get(device) ?? emptyCurve();
-  const marks = useMemo(() => profile.marks.filter((mark) => mark.device === device), [profile, device]);
-  const explained = useMemo(() => {
-    const refusal = report?.at_refusal !== undefined;
-    const mark = marks.find((candidate) => candidate.kind === (refusal ? 'out_of_memory' : 'peak'));
-    return { tick: mark?.tick ?? 0, breakdown: refusal ? report?.at_refusal : report?.at_peak, refusal };
-  }, [report, marks]);
+    : (whole.report.devices[0]?.device ?? whole.devices[0] ?? 0);
+  const report = whole.report.devices.find((candidate) => candidate.device === device);
+  const curve = whole.curves.get(device) ?? emptyCurve();
+  const marks = useMemo(() => whole.marks.filter((mark) => mark.device === device), [whole, device]);
+  const explained = useMemo(() => explainedOf(whole, device), [whole, device]);
 
-  const tick = state.tick < 0 ? explained.tick : Math.min(state.tick, Math.max(0, profile.ticks - 1));
-  const shownTick = nearestKeyframe(profile, tick);
+  const tick = state.tick < 0 ? explained.tick : Math.min(state.tick, Math.max(0, whole.ticks - 1));
+  const shownTick = whole.served ? tick : nearestKeyframe(whole, tick);
   const hiddenKeys = state.hidden.join(' ');
   const hidden = useMemo(
     () =>
       new Set(
         state.hidden
-          .map((key) => profile.classes.findIndex((known) => known.key === key))
+          .map((key) => whole.classes.findIndex((known) => known.key === key))
           .filter((at) => at >= 0),
       ),
-    [profile, hiddenKeys],
+    [whole, hiddenKeys],
   );
   const from = state.from < 0 ? shownTick : state.from;
   const selection = useMemo<Selection>(
     () => ({ device, mode: state.mode, from, to: shownTick }),
     [device, state.mode, from, shownTick],
   );
-  const rows = useMemo(() => selectBlocks(profile, selection, hidden), [profile, selection, hidden]);
-  const totals = useMemo(() => totalsOf(profile, rows), [profile, rows]);
+  const [profile, waiting] = useBlocks(whole, state.trace, selection);
+  const selected = useMemo(() => selectBlocks(profile, selection, hidden), [profile, selection, hidden]);
+  const totals = useMemo(() => totalsOf(profile, selected.groups), [profile, selected]);
   const window = useMemo(() => {
     const whole = wholeWindow(curve, state.axis, profile.ticks);
     if (state.window === undefined) return whole;
@@ -122,10 +162,11 @@ export function useModel(profile: Profile, state: State, update: Update): Model 
     marks,
     explained,
     tick,
+    waiting,
     shownTick,
     hidden,
     selection,
-    rows,
+    selected,
     totals,
     window,
   };

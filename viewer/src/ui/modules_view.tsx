@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { share, size } from '../data/format.ts';
+import type { Groups } from '../data/live.ts';
 import { kModuleColumns, moduleRows } from '../data/modules.ts';
 import type { Profile } from '../data/profile.ts';
 import { matchesText, wordsOf } from '../data/search.ts';
@@ -16,10 +17,10 @@ const kWords: Record<string, string> = {
 };
 
 // Down to where the memory divides.
-function openedAtFirst(profile: Profile, rows: Uint32Array): Set<string> {
+function openedAtFirst(profile: Profile, groups: Groups): Set<string> {
   const open = new Set(['']);
   for (let level = 0; level < 4; ++level) {
-    const found = moduleRows(profile, rows, open);
+    const found = moduleRows(profile, groups, open);
     const whole = found[0]?.total ?? 0;
     const large = found.find((row) => row.children > 0 && !open.has(row.path) && row.total > 0.4 * whole);
     if (large === undefined) break;
@@ -29,9 +30,10 @@ function openedAtFirst(profile: Profile, rows: Uint32Array): Set<string> {
 }
 
 export function ModulesView({ model }: { model: Model }) {
-  const { profile, rows, theme, state } = model;
-  const [open, setOpen] = useState<ReadonlySet<string>>(() => openedAtFirst(profile, rows));
-  const found = useMemo(() => moduleRows(profile, rows, open), [profile, rows, open]);
+  const { profile, theme, state } = model;
+  const { groups } = model.selected;
+  const [open, setOpen] = useState<ReadonlySet<string>>(() => openedAtFirst(profile, groups));
+  const found = useMemo(() => moduleRows(profile, groups, open), [profile, groups, open]);
   const words = wordsOf(state.search);
   const whole = model.totals.tensorBytes;
   const toggle = (path: string) => {

@@ -1,9 +1,10 @@
 import { useRef, useState } from 'preact/hooks';
 import { duration, grouped, size } from '../data/format.ts';
 import type { Tick } from '../data/profile.ts';
+import type { Context } from '../draw/text.ts';
 import { classColor, kStackOrder } from '../draw/theme.ts';
 import { bucketUnder, drawTimeline, scaleOf, type TimelineScene } from '../draw/timeline.ts';
-import { savePicture, useDrawing, useWidth } from './canvas.tsx';
+import { SaveButtons, useDrawing, useWidth } from './canvas.tsx';
 import type { Model } from './model.ts';
 import { Tooltip } from './tooltip.tsx';
 
@@ -33,7 +34,8 @@ export function TimelineView({ model }: { model: Model }) {
     width,
     height,
   };
-  const canvas = useDrawing(width, height, (context) => drawTimeline(context, scene));
+  const draw = (context: Context) => drawTimeline(context, scene);
+  const canvas = useDrawing(width, height, draw);
   const scale = scaleOf(scene);
   const bucket = pointer === undefined ? -1 : bucketUnder(scene, scale, pointer.left);
 
@@ -119,9 +121,9 @@ export function TimelineView({ model }: { model: Model }) {
             </button>
           ))}
         </span>
-        <button type="button" onClick={() => savePicture(canvas.current, 'vramtrace-timeline.png')}>
-          save PNG
-        </button>
+        <SaveButtons
+          picture={{ name: 'vramtrace-timeline', title: 'timeline', width, height, canvas, draw }}
+        />
       </div>
       {pointer !== undefined && bucket >= 0 && pressed.current < 0 && (
         <Tooltip x={pointer.x} y={pointer.y}>

@@ -4,8 +4,9 @@
 //   VRAMTRACE_TRACES  traces to look at, with ':' between them
 //   CHROMIUM          the browser (/usr/bin/chromium)
 //   SCREENSHOTS       where pictures go (test-output)
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,10 +20,31 @@ export const pictures = process.env.SCREENSHOTS ?? join(root, 'viewer/test-outpu
 mkdirSync(pictures, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), 'vramtrace-viewer-'));
 
-export function writePage(trace, name = basename(trace)) {
+export function writePage(trace, { name = basename(trace), options = [] } = {}) {
   const page = join(folder, `${name}.html`);
-  execFileSync(command, ['view', trace, '-o', page], { stdio: ['ignore', 'pipe', 'pipe'] });
+  execFileSync(command, ['view', trace, '-o', page, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
   return page;
+}
+
+// `vramtrace view --serve`; ends with the test. Returns its address.
+export async function serve(test, trace, options = []) {
+  const server = spawn(command, ['view', '--serve', ...options, trace], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  test.after(() => server.kill());
+  let text = '';
+  for await (const part of server.stdout) {
+    text += part;
+    if (text.includes('\n')) break;
+  }
+  return text.trim();
+}
+
+// A folder with these traces: a run of several processes.
+export function runOf(paths) {
+  const run = mkdtempSync(join(folder, 'run-'));
+  for (const path of paths) copyFileSync(path, join(run, basename(path)));
+  return run;
 }
 
 export function analyze(trace) {
@@ -30,7 +52,7 @@ export function analyze(trace) {
   return JSON.parse(text.toString('utf8'));
 }
 
-const kData = /(id="vramtrace-data">)([^<]*)(<)/;
+const kData = /(class="vramtrace-data">)([^<]*)(<)/;
 
 // The page's header changed by `change`, the rest as it is.
 export function withHeader(html, change) {
@@ -77,12 +99,33 @@ export async function open(browser, page, { hash = '', theme = 'light', width = 
     void dialog.dismiss();
   });
   tab.on('request', (request) => {
-    if (!/^(file|blob|data):/.test(request.url())) trouble.push(`request: ${request.url()}`);
+    const own = page.startsWith('http:') && request.url().startsWith(page);
+    if (!own && !/^(file|blob|data):/.test(request.url())) trouble.push(`request: ${request.url()}`);
   });
-  await tab.goto(`file://${page}${hash}`);
+  await tab.goto(page.startsWith('http:') ? page + hash : `file://${page}${hash}`);
   await tab.waitForSelector('canvas, .failure');
   await settle(tab);
   return { tab, trouble };
+}
+
+// Another state in the same tab, as a link would do it.
+export async function show(tab, hash) {
+  await tab.evaluate((next) => {
+    location.hash = next;
+  }, hash);
+  await settle(tab);
+}
+
+// What axe finds that is serious or worse, as lines.
+export async function seriousFaults(tab) {
+  // Evaluated, not added as an element, which the page's policy would refuse.
+  await tab.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'));
+  const { violations } = await tab.evaluate(() =>
+    globalThis.axe.run(document, { resultTypes: ['violations'] }),
+  );
+  return violations
+    .filter((fault) => ['serious', 'critical'].includes(fault.impact))
+    .flatMap((fault) => fault.nodes.map((node) => `${fault.id}: ${node.html} ${node.failureSummary}`));
 }
 
 // Two frames: one that the state is rendered in, one that the canvas is drawn in.

@@ -1,9 +1,21 @@
 // The viewer in a real browser, on real traces, from file://.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { analyze, launch, open, pictures, readPage, settle, traces, withHeader, writePage } from './page.mjs';
+import {
+  analyze,
+  launch,
+  open,
+  pictures,
+  readPage,
+  seriousFaults,
+  settle,
+  show,
+  traces,
+  withHeader,
+  writePage,
+} from './page.mjs';
 
 assert.ok(traces.length > 0, 'VRAMTRACE_TRACES names no trace: see page.mjs');
 const grouped = (value) => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
@@ -44,7 +56,8 @@ for (const trace of traces) {
       const device = report.devices[0];
       const shown = device.at_refusal ?? device.at_peak;
       const status = await tab.textContent('.blocks [role=status]');
-      assert.equal(status, `${grouped(shown.allocation_count)} of ${grouped(shown.allocation_count)} blocks`);
+      const count = grouped(shown.allocation_count);
+      assert.ok(status.startsWith(`${count} of ${count} allocations, `), status);
       const elements = await tab.$$eval('.row', (rows) => rows.length);
       assert.ok(elements < 80, `${elements} elements: the list is to hold only rows in view`);
       assert.deepEqual(trouble, []);
@@ -56,20 +69,17 @@ for (const trace of traces) {
         [1280, 800],
         [3840, 2160],
       ]) {
-        it(`draws every view, ${theme}, ${width} wide`, async () => {
+        it(`draws every view, ${theme}, ${width} wide, and axe finds nothing serious`, async () => {
+          const { tab, trouble } = await open(browser, page, { theme, width, height });
           for (const view of ['flame', 'blocks', 'modules', 'map']) {
-            const { tab, trouble } = await open(browser, page, {
-              hash: `#v=1&view=${view}`,
-              theme,
-              width,
-              height,
-            });
+            await show(tab, `#v=1&view=${view}`);
             await tab.screenshot({ path: join(pictures, `${name}-${view}-${theme}-${width}.png`) });
             const over = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
             assert.ok(over <= 0, `${view}: the page is ${over} pixels too wide`);
-            assert.deepEqual(trouble, []);
-            await tab.close();
+            if (width === 1280) assert.deepEqual(await seriousFaults(tab), [], view);
           }
+          assert.deepEqual(trouble, []);
+          await tab.close();
         });
       }
     }
@@ -90,6 +100,9 @@ for (const trace of traces) {
       await settle(tab);
       const found = await tab.textContent('.found');
       assert.match(found, /^[\d,]+ found, /);
+      await tab.click('.found >> text=↓');
+      await settle(tab);
+      assert.match(await tab.getAttribute('.flame canvas', 'aria-label'), /goes back\. ./);
       const hash = await tab.evaluate(() => location.hash);
       for (const part of ['by=module', 'inv=true', 'x=time', 'q=weight'])
         assert.ok(hash.includes(part), hash);
@@ -177,7 +190,49 @@ for (const trace of traces) {
       assert.match(await tab.evaluate(() => location.hash), /sort=class/);
       const download = tab.waitForEvent('download');
       await tab.click('text=save CSV');
-      assert.equal((await download).suggestedFilename(), 'vramtrace-blocks.csv');
+      assert.equal((await download).suggestedFilename(), 'vramtrace-allocations.csv');
+      await tab.click('text=tensors');
+      await settle(tab);
+      const tensors = await tab.textContent('.blocks [role=status]');
+      assert.match(tensors, /^[\d,]+ of [\d,]+ tensors, /);
+      assert.match(await tab.textContent('[role=grid]'), /\[\d+(, \d+)*\].*float32/s);
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    it('saves what it shows as PNG and as SVG', async () => {
+      const { tab, trouble } = await open(browser, page);
+      for (const [view, button, file] of [
+        ['flame', '.flame >> text="SVG"', 'vramtrace-flame.svg'],
+        ['flame', '.flame >> text="save PNG"', 'vramtrace-flame.png'],
+        ['flame', '.timeline >> text="SVG"', 'vramtrace-timeline.svg'],
+        ['flame', 'text=save stacks', 'vramtrace-stacks.folded'],
+        ['map', '.map >> text="SVG"', 'vramtrace-segments.svg'],
+      ]) {
+        await show(tab, `#v=1&view=${view}`);
+        const waiting = tab.waitForEvent('download');
+        await tab.click(button);
+        const download = await waiting;
+        assert.equal(download.suggestedFilename(), file);
+        const bytes = readFileSync(await download.path());
+        if (file.endsWith('.svg')) {
+          const texts = await tab.evaluate((svg) => {
+            const parsed = new DOMParser().parseFromString(svg, 'image/svg+xml');
+            return parsed.querySelector('parsererror') === null ? parsed.querySelectorAll('text').length : -1;
+          }, bytes.toString('utf8'));
+          assert.ok(texts > 3, `${file}: ${texts} texts`);
+        } else assert.ok(bytes.length > 1000);
+      }
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    it('says what pins a segment', async () => {
+      const { tab, trouble } = await open(browser, page, { hash: '#v=1&view=map' });
+      const box = await (await tab.$('.map canvas')).boundingBox();
+      await tab.mouse.move(box.x + 120, box.y + 8);
+      await settle(tab);
+      assert.match(await tab.textContent('.tooltip'), /What pins this segment.* live of /s);
       assert.deepEqual(trouble, []);
       await tab.close();
     });
@@ -195,14 +250,15 @@ for (const trace of traces) {
       }));
       const file = join(pictures, `${name}-hostile.html`);
       writeFileSync(file, html);
+      const { tab, trouble } = await open(browser, file);
       for (const view of ['flame', 'blocks', 'modules', 'map']) {
-        const { tab, trouble } = await open(browser, file, { hash: `#v=1&view=${view}&b=0` });
+        await show(tab, `#v=1&view=${view}&b=0`);
         assert.equal(await tab.$('.failure'), null);
         assert.equal(await tab.$$eval('img, b, #app script', (all) => all.length), 0, view);
         assert.ok((await tab.textContent('.explanation')).includes('<b>bold</b>'), 'it is there, as text');
-        assert.deepEqual(trouble, []);
-        await tab.close();
       }
+      assert.deepEqual(trouble, []);
+      await tab.close();
     });
 
     it('warns of losses and damage', async () => {
@@ -224,7 +280,7 @@ for (const trace of traces) {
 
     it('says what is wrong with a damaged page', async () => {
       const file = join(pictures, `${name}-broken.html`);
-      writeFileSync(file, readPage(page).replace(/(id="vramtrace-data">)[^<]{8}/, '$1AAAAAAAA'));
+      writeFileSync(file, readPage(page).replace(/(class="vramtrace-data">)[^<]{8}/, '$1AAAAAAAA'));
       const { tab } = await open(browser, file);
       assert.notEqual(await tab.textContent('.failure'), '');
       await tab.close();

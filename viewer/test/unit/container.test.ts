@@ -20,6 +20,14 @@ it('reads what was compressed, exactly', async () => {
   expect([...(opened.columns.get('x') ?? [])]).toEqual([1, 2 ** 53 - 1]);
 });
 
+it('adds up columns that hold differences', () => {
+  const values = Uint32Array.of(5, 2, 0, 10);
+  const column = { name: 'x', type: 'u32', offset: 0, count: 4, coding: 'difference' };
+  const bytes = container({ columns: [column] }, new Uint8Array(values.buffer));
+  const opened = openContainer(new Uint8Array(bytes).buffer);
+  expect([...(opened.columns.get('x') ?? [])]).toEqual([5, 7, 7, 17]);
+});
+
 it('decodes long texts in pieces', async () => {
   const random = new Uint8Array(3_000_000).map((_, i) => (i * 2654435761) >>> 13);
   const back = await decompress(gzipSync(random, { level: 0 }).toString('base64'));

@@ -3,13 +3,21 @@ import { describe, expect, it } from 'vitest';
 import { selectBlocks } from '../../src/data/live.ts';
 import type { Profile } from '../../src/data/profile.ts';
 import { searchTree } from '../../src/data/search.ts';
-import { segmentsAt } from '../../src/data/segments.ts';
+import { pinsOf, segmentsAt } from '../../src/data/segments.ts';
 import { buildTree } from '../../src/data/tree.ts';
 import { boxAt, drawFlame, heightOf, layout } from '../../src/draw/flame.ts';
 import { drawMap } from '../../src/draw/map.ts';
+import { SvgContext } from '../../src/draw/svg.ts';
 import { type Context, fitText } from '../../src/draw/text.ts';
 import { classColor, kDark, kLight, textOn } from '../../src/draw/theme.ts';
-import { drawTimeline, gridLines, scaleOf, type TimelineScene, yOf } from '../../src/draw/timeline.ts';
+import {
+  drawTimeline,
+  gridLines,
+  roundStep,
+  scaleOf,
+  type TimelineScene,
+  yOf,
+} from '../../src/draw/timeline.ts';
 import { curveFromValues, profileFromText } from './fixture.ts';
 
 interface Recorder {
@@ -48,8 +56,8 @@ const kRun = `
 `;
 
 function treeOf(profile: Profile) {
-  const rows = selectBlocks(profile, { device: 0, mode: 'alive', from: 0, to: 9 }, new Set());
-  return buildTree(profile, rows, 'stack', false);
+  const { groups } = selectBlocks(profile, { device: 0, mode: 'alive', from: 0, to: 9 }, new Set());
+  return buildTree(profile, groups, 'stack', false);
 }
 
 describe('the flame graph', () => {
@@ -166,6 +174,21 @@ describe('the timeline', () => {
     drawTimeline(context, { ...scene, curve: curveFromValues([]), capacity: 0 });
     expect(calls.some((call) => call.startsWith('fill('))).toBe(false);
   });
+  it('counts events and time in round numbers along the bottom', () => {
+    const ticks = (change: Partial<TimelineScene>) => {
+      const { context, calls } = recorder();
+      drawTimeline(context, { ...scene, ...change });
+      const bottom = Math.round((scaleOf(scene).bottom + 12) * 10) / 10;
+      return calls
+        .filter((call) => call.startsWith('fillText(') && call.endsWith(`, ${bottom})`))
+        .map((call) => call.slice('fillText('.length).split(', ')[0]);
+    };
+    expect(ticks({})).toEqual(['event', '0', '500', '1,000']);
+    expect(ticks({ window: { from: 480, to: 520 } })).toEqual(['event', '480', '500', '520']);
+    expect(ticks({ axis: 'time', window: { from: 0, to: 999_000 } })).toEqual(['µs', '0', '500']);
+    expect(roundStep(0.3, true)).toBe(1);
+    expect(roundStep(21, true)).toBe(50);
+  });
   it('has round grid lines', () => {
     expect(gridLines(24 * 1024 ** 3, 5).map((bytes) => bytes / 1024 ** 3)).toEqual([5, 10, 15, 20]);
     expect(gridLines(700 * 1024 ** 2, 5).map((bytes) => bytes / 1024 ** 2)).toEqual([200, 400, 600]);
@@ -206,8 +229,37 @@ describe('the map of segments', () => {
       selected: 1,
       hidden: new Set(),
       name: () => 'n',
+      note: (map) => `pinned by ${pinsOf(profile, map).length}`,
     });
     expect(calls.filter((call) => call.startsWith('strokeRect'))).toHaveLength(1);
+    expect(calls.some((call) => call.startsWith('fillText(pinned by 4,'))).toBe(true);
+  });
+});
+
+describe('a drawing as SVG', () => {
+  it('holds the same boxes, and names as text', () => {
+    const profile = profileFromText(kRun.replace('fc.weight', '<script>alert("1")&'));
+    const tree = treeOf(profile);
+    const context = new SvgContext((_font, text) => ({ width: 7 * text.length }) as TextMetrics);
+    drawFlame(context, {
+      tree,
+      boxes: layout(tree, 0, 1000),
+      zoom: 0,
+      matches: undefined,
+      hovered: undefined,
+      focused: -1,
+      classes: profile.classes,
+      theme: kLight,
+      width: 1000,
+      height: 100,
+      flipped: false,
+      label: (node) => tree.label[node],
+    });
+    const svg = context.finish(1000, 100, 'a < b');
+    expect(svg).not.toContain('<script');
+    expect(svg).toContain('&lt;script&gt;alert(&quot;1&quot;)&amp;');
+    expect(svg).toContain('<title>a &lt; b</title>');
+    expect(svg.match(/<rect [^>]*fill="#0072B2"/g)).toHaveLength(4); // two boxes, two strips of mixed ones
   });
 });
 

@@ -67,15 +67,16 @@ export function profileFromText(text: string): Profile {
     devices: [0],
     marks: [],
     damaged: false,
-    blocks: {
+    name: 'x.vtrace',
+    base: false,
+    served: false,
+    traceVersion: 0,
+    kinds: {
       length: count,
       device: u8(),
       class: u8(),
       confidence: u8(),
       phase: u8(),
-      allocated: u32(),
-      freed: u32().fill(kNever),
-      step: u32(),
       stack: u32(),
       forward_stack: u32(),
       title: u32(),
@@ -87,13 +88,26 @@ export function profileFromText(text: string): Profile {
       operator: u32(),
       dtype: u32(),
       shape: u32(),
-      address: f64(),
       bytes: f64(),
       block_bytes: f64(),
-      sequence: f64(),
     },
+    // A kind of its own for each block.
+    blocks: {
+      length: count,
+      kind: u32().map((_, i) => i),
+      allocated: u32(),
+      freed: u32().fill(kNever),
+      address: u32().map((_, i) => i),
+    },
+    addresses: f64(),
+    steps: { length: 0, tick: new Uint32Array(), number: new Uint32Array() },
     stacks: { parent: new Uint32Array(), frame: new Uint32Array() },
-    frames: { function: new Uint32Array(), place: new Uint32Array(), file: new Uint32Array() },
+    frames: {
+      function: new Uint32Array(),
+      place: new Uint32Array(),
+      file: new Uint32Array(),
+      plumbing: new Uint8Array(),
+    },
     segments: {
       length: 0,
       device: new Uint8Array(),
@@ -106,32 +120,33 @@ export function profileFromText(text: string): Profile {
     },
     curves: new Map(),
   };
-  const { blocks } = profile;
+  const { blocks, kinds } = profile;
   let address = 4096;
   lines.forEach(([memoryClass, bytes, life, name, stack], i) => {
-    blocks.class[i] = kClasses.indexOf(memoryClass);
-    blocks.bytes[i] = Number(bytes);
-    blocks.block_bytes[i] = Math.ceil(Number(bytes) / 512) * 512;
-    blocks.address[i] = address;
-    address += blocks.block_bytes[i];
+    kinds.class[i] = kClasses.indexOf(memoryClass);
+    kinds.bytes[i] = Number(bytes);
+    kinds.block_bytes[i] = Math.ceil(Number(bytes) / 512) * 512;
+    profile.addresses[i] = address;
+    address += kinds.block_bytes[i];
     const [from, to] = life.split('-');
     blocks.allocated[i] = Number(from);
     if (to !== '') blocks.freed[i] = Number(to);
     if (name.startsWith('[')) {
-      blocks.module[i] = id(name.slice(1, -1));
-      blocks.title[i] = blocks.module[i];
-      blocks.module_class[i] = id('Module');
+      kinds.module[i] = id(name.slice(1, -1));
+      kinds.title[i] = kinds.module[i];
+      kinds.module_class[i] = id('Module');
     } else if (name !== '-') {
-      blocks.title[i] = id(name);
-      blocks.names[i] = id(name);
+      kinds.title[i] = id(name);
+      kinds.names[i] = id(name);
     }
-    if (stack !== undefined) blocks.stack[i] = stackId(stack);
+    if (stack !== undefined) kinds.stack[i] = stackId(stack);
   });
   profile.stacks = { parent: Uint32Array.from(stackParent), frame: Uint32Array.from(stackFrame) };
   profile.frames = {
     function: Uint32Array.from(frames, (name) => id(name.split('@')[0])),
     place: Uint32Array.from(frames, (name) => (name === '' ? 0 : id('train.py:1'))),
-    file: Uint32Array.from(frames, (name) => id(name.split('@')[1] ?? 'train.py:1')),
+    file: Uint32Array.from(frames, () => id('train.py:1')),
+    plumbing: Uint8Array.from(frames, (name) => (name.endsWith('@plumbing') ? 1 : 0)),
   };
   return profile;
 }

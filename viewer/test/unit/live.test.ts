@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nearestKeyframe, selectBlocks, totalsOf } from '../../src/data/live.ts';
+import { bySize, nearestKeyframe, selectBlocks, totalsOf } from '../../src/data/live.ts';
 import { profileFromText } from './fixture.ts';
 
 const kRun = `
@@ -16,8 +16,10 @@ function names(
   hidden: number[] = [],
 ) {
   const profile = profileFromText(kRun);
-  const rows = selectBlocks(profile, { device: 0, mode, from, to }, new Set(hidden));
-  return [...rows].map((row) => profile.classes[profile.blocks.class[row]].key);
+  const { rows } = selectBlocks(profile, { device: 0, mode, from, to }, new Set(hidden));
+  return [...bySize(profile, rows)].map(
+    (row) => profile.classes[profile.kinds.class[profile.blocks.kind[row]]].key,
+  );
 }
 
 describe('what a selection means', () => {
@@ -36,15 +38,18 @@ describe('what a selection means', () => {
   it('leaves out hidden classes and other devices', () => {
     expect(names('alive', 0, 19, [0])).toEqual(['activation', 'gradient']);
     const profile = profileFromText(kRun);
-    expect(selectBlocks(profile, { device: 1, mode: 'alive', from: 0, to: 19 }, new Set())).toHaveLength(0);
+    const other = selectBlocks(profile, { device: 1, mode: 'alive', from: 0, to: 19 }, new Set());
+    expect(other.rows).toHaveLength(0);
+    expect(other.groups.blocks).toBe(0);
   });
   it('adds up to the byte, with the rounding apart', () => {
     const profile = profileFromText(kRun);
     const totals = totalsOf(
       profile,
-      selectBlocks(profile, { device: 0, mode: 'alive', from: 0, to: 11 }, new Set()),
+      selectBlocks(profile, { device: 0, mode: 'alive', from: 0, to: 11 }, new Set()).groups,
     );
     expect(totals.tensorBytes).toBe(3300);
+    expect(totals.unsureBytes).toBe(3300);
     expect(totals.blockBytes).toBe(1024 + 2048 + 512);
     expect([...totals.byClass]).toEqual([1000, 0, 2000, 300, 0, 284]);
   });

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { groupsOf } from '../../src/data/live.ts';
 import { moduleRows } from '../../src/data/modules.ts';
 import { profileFromText } from './fixture.ts';
 
@@ -12,7 +13,11 @@ const kRun = `
 
 it('adds up modules with what is below them, in the order of their numbers', () => {
   const profile = profileFromText(kRun);
-  const rows = moduleRows(profile, Uint32Array.of(0, 1, 2, 3, 4), new Set(['', 'h', 'h.2']));
+  const rows = moduleRows(
+    profile,
+    groupsOf(profile, Uint32Array.of(1, 1, 1, 1, 1), 5),
+    new Set(['', 'h', 'h.2']),
+  );
   expect(
     rows.map((row) => `${'  '.repeat(row.depth)}${row.label} ${[...row.bytes].join(' ')} = ${row.total}`),
   ).toEqual([

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { selectBlocks } from '../../src/data/live.ts';
+import { buildDiff } from '../../src/data/diff.ts';
+import { groupsOf, selectBlocks } from '../../src/data/live.ts';
 import type { Profile } from '../../src/data/profile.ts';
-import { searchTree } from '../../src/data/search.ts';
-import { buildTree, findPath, type Grouping, pathTo, printTree } from '../../src/data/tree.ts';
+import { nextHit, searchTree } from '../../src/data/search.ts';
+import { buildTree, findPath, foldedStacks, type Grouping, pathTo, printTree } from '../../src/data/tree.ts';
 import { profileFromText } from './fixture.ts';
 
 const kRun = `
@@ -19,8 +20,8 @@ function print(text: string, by: Grouping, inverted = false): string[] {
 }
 
 function tree(profile: Profile, by: Grouping, inverted = false) {
-  const rows = selectBlocks(profile, { device: 0, mode: 'alive', from: 0, to: 9 }, new Set());
-  return buildTree(profile, rows, by, inverted);
+  const { groups } = selectBlocks(profile, { device: 0, mode: 'alive', from: 0, to: 9 }, new Set());
+  return buildTree(profile, groups, by, inverted);
 }
 
 describe('the tree of a live set', () => {
@@ -75,12 +76,12 @@ describe('the tree of a live set', () => {
   });
   it('leaves out native frames and wrappers of packages, never those of the program', () => {
     const profile = profileFromText(`
-      weight  8  0-  w  main > Module._call_impl@/x/site-packages/torch/m.py > f.<locals>.wrapper@/x/site-packages/t.py > g.<locals>.wrapper
+      weight  8  0-  w  main > Module._call_impl@plumbing > f.<locals>.wrapper@plumbing > g.<locals>.wrapper
     `);
-    const rows = Uint32Array.of(0);
-    const lines = printTree(buildTree(profile, rows, 'stack', false, 'program'), String).split('\n');
+    const { groups } = selectBlocks(profile, { device: 0, mode: 'alive', from: 0, to: 9 }, new Set());
+    const lines = printTree(buildTree(profile, groups, 'stack', false, 'program'), String).split('\n');
     expect(lines).toEqual(['all 8', '  main 8', '    g.<locals>.wrapper 8', '      w 8']);
-    expect(buildTree(profile, rows, 'stack', false, 'all').length).toBe(6);
+    expect(buildTree(profile, groups, 'stack', false, 'all').length).toBe(6);
   });
   it('keeps subtrees together and each byte once', () => {
     const built = tree(profileFromText(kRun), 'module');
@@ -110,13 +111,13 @@ describe('the tree of a live set', () => {
       parent: Uint32Array.from({ length: 20_001 }, (_, i) => Math.max(0, i - 1)),
       frame: Uint32Array.from({ length: 20_001 }, (_, i) => (i === 0 ? 0 : 1)),
     };
-    profile.blocks.stack[0] = 20_000;
-    expect(buildTree(profile, Uint32Array.of(0), 'stack', false).length).toBe(20_002);
+    profile.kinds.stack[0] = 20_000;
+    expect(buildTree(profile, groupsOf(profile, Uint32Array.of(1), 1), 'stack', false).length).toBe(20_002);
   });
   it('is empty for no rows', () => {
-    expect(printTree(buildTree(profileFromText(kRun), new Uint32Array(), 'stack', false), String)).toBe(
-      'all 0',
-    );
+    const profile = profileFromText(kRun);
+    const none = groupsOf(profile, new Uint32Array(5), 0);
+    expect(printTree(buildTree(profile, none, 'stack', false), String)).toBe('all 0');
   });
 });
 
@@ -134,5 +135,56 @@ describe('search', () => {
   });
   it('is off without a word', () => {
     expect(searchTree(built, '  ')).toBeUndefined();
+  });
+});
+
+describe('what is found', () => {
+  const built = tree(profileFromText(kRun), 'stack');
+  it('is gone through in a circle', () => {
+    const matches = searchTree(built, 'fc');
+    const labels: string[] = [];
+    for (let i = 0, node = -1; i < 5; ++i) {
+      node = nextHit(matches, node, 1);
+      labels.push(built.label[node]);
+    }
+    expect(labels).toEqual(['h.0.fc', 'h.1.fc', 'h.0.fc.weight', 'h.1.fc.weight', 'h.0.fc']);
+    expect(built.label[nextHit(matches, -1, -1)]).toBe('h.1.fc.weight');
+    expect(nextHit(searchTree(built, 'nothing'), 0, 1)).toBe(-1);
+  });
+  it('is saved as folded stacks', () => {
+    expect(foldedStacks(built).split('\n')[0]).toBe('main;forward;linear;h.0.fc 300');
+  });
+});
+
+describe('the difference of two runs', () => {
+  const select = (profile: Profile) =>
+    selectBlocks(profile, { device: 0, mode: 'alive', from: 0, to: 9 }, new Set()).groups;
+  it('says what grew and what shrank, wide enough to show both', () => {
+    const before = profileFromText(`
+      weight      100  0-  fc.weight  main > build
+      activation  300  1-  [fc]       main > forward
+      temporary   50   1-  -          main > forward
+    `);
+    const after = profileFromText(`
+      weight      100  0-  fc.weight  main > build
+      activation  420  1-  [fc]       main > forward
+      gradient    70   1-  fc.weight  main > backward
+    `);
+    const tree = buildDiff(before, select(before), after, select(after), 'stack', false, 'all');
+    const lines = tree.label.map(
+      (label, node) =>
+        `${'  '.repeat(tree.depth[node])}${label} ${tree.before[node]} -> ${tree.after[node]} (${tree.bytes[node]})`,
+    );
+    expect(lines).toEqual([
+      'all 450 -> 590 (640)',
+      '  main 450 -> 590 (640)',
+      '    forward 350 -> 420 (470)',
+      '      fc 300 -> 420 (420)',
+      '      made in load 50 -> 0 (50)',
+      '    build 100 -> 100 (100)',
+      '      fc.weight 100 -> 100 (100)',
+      '    backward 0 -> 70 (70)',
+      '      fc.weight 0 -> 70 (70)',
+    ]);
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { formatHash, kDefaults, parseHash, type State } from '../../src/data/url_state.ts';
 
 const kOther: State = {
+  trace: 2,
   device: 3,
   tick: 4711,
   mode: 'kept',
@@ -16,6 +17,7 @@ const kOther: State = {
   hidden: ['weight', 'unknown'],
   axis: 'time',
   window: [10, 999],
+  table: 'tensors',
   sort: 'name',
   block: 77,
   theme: 'dark',

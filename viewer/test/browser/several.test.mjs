@@ -1,0 +1,125 @@
+// Pages of several traces, and pages that a server answers.
+import assert from 'node:assert/strict';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { after, before, it } from 'node:test';
+import {
+  analyze,
+  launch,
+  open,
+  pictures,
+  runOf,
+  seriousFaults,
+  serve,
+  settle,
+  show,
+  traces,
+  writePage,
+} from './page.mjs';
+
+assert.ok(traces.length > 1, 'VRAMTRACE_TRACES names fewer than two traces: see page.mjs');
+const [first, second] = traces;
+const grouped = (value) => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+let browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser.close());
+
+it('shows the ranks of a run side by side', async () => {
+  const page = writePage(runOf(traces), { name: 'run' });
+  const { tab, trouble } = await open(browser, page, { hash: '#v=1&view=ranks' });
+  assert.equal((await tab.$$('.rank canvas')).length, traces.length);
+  assert.deepEqual(await seriousFaults(tab), []);
+  for (const theme of ['light', 'dark']) {
+    await show(tab, `#v=1&view=ranks&theme=${theme}`);
+    await tab.screenshot({ path: join(pictures, `ranks-${theme}.png`) });
+  }
+  await tab.click('.rank >> nth=1 >> text=look at it');
+  await settle(tab);
+  assert.match(await tab.evaluate(() => location.hash), /r=1/);
+  assert.ok(await tab.isVisible('.flame'));
+  await tab.goBack();
+  await settle(tab);
+  assert.ok(await tab.isVisible('.ranks'));
+  assert.deepEqual(trouble, []);
+  await tab.close();
+});
+
+it('shows the difference of two traces, to the byte', async () => {
+  const page = writePage(second, { name: 'difference', options: ['--against', first] });
+  const [before, after] = [first, second].map((trace) => {
+    const device = analyze(trace).devices[0];
+    return new Map((device.at_refusal ?? device.at_peak).classes.map((row) => [row.words, row.bytes]));
+  });
+  const { tab, trouble } = await open(browser, page, { hash: '#v=1&view=diff&by=module' });
+  const rows = await tab.$$eval('.differences tbody tr', (all) =>
+    all.map((row) => [row.cells[0].textContent.trim(), row.cells[3].title]),
+  );
+  for (const [words, bytes] of after) {
+    const row = rows.find(([name]) => name === words);
+    assert.equal(row?.[1], `${grouped(bytes - (before.get(words) ?? 0))} B`, words);
+  }
+  assert.deepEqual(await seriousFaults(tab), []);
+  for (const theme of ['light', 'dark']) {
+    await show(tab, `#v=1&view=diff&by=module&theme=${theme}`);
+    await tab.screenshot({ path: join(pictures, `difference-${theme}.png`) });
+  }
+  const box = await (await tab.$('.diff canvas')).boundingBox();
+  await tab.mouse.move(box.x + 60, box.y + 30);
+  await settle(tab);
+  assert.match(await tab.textContent('.tooltip'), /difference/);
+  await tab.mouse.click(box.x + 60, box.y + 30);
+  await settle(tab);
+  assert.match(await tab.evaluate(() => location.hash), /z=/);
+  assert.deepEqual(trouble, []);
+  await tab.close();
+});
+
+it('asks its server for the blocks of a trace that is too long to embed', async (test) => {
+  const address = await serve(test, first, ['--max-blocks', '10']);
+  assert.match(address, /^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/);
+  const { tab, trouble } = await open(browser, address, { hash: '#v=1&view=blocks&t=300' });
+  const whole = await open(browser, writePage(first), { hash: '#v=1&view=blocks&t=300' });
+  const status = (page) => page.textContent('.blocks [role=status]');
+  await tab.waitForFunction(() => document.querySelector('header [role=status]') === null);
+  await settle(tab);
+  assert.equal(await status(tab), await status(whole.tab));
+  for (const mode of ['allocated', 'kept', 'freed']) {
+    const hash = `#v=1&view=blocks&t=900&f=200&m=${mode}`;
+    await show(tab, hash);
+    await tab.waitForFunction(() => document.querySelector('header [role=status]') === null);
+    await settle(tab);
+    await show(whole.tab, hash);
+    assert.equal(await status(tab), await status(whole.tab), mode);
+  }
+  assert.deepEqual(trouble, []);
+  await tab.close();
+  await whole.tab.close();
+});
+
+it('refuses those who do not have the token, and other hosts', async (test) => {
+  const address = await serve(test, first);
+  const { port } = new URL(address);
+  for (const path of ['/', '/traces', `/${'0'.repeat(32)}/`]) {
+    assert.equal((await fetch(`http://127.0.0.1:${port}${path}`)).status, 403, path);
+  }
+  assert.equal((await fetch(`${address}trace/7`)).status, 404);
+  assert.equal((await fetch(`${address}trace/0/blocks?device=x`)).status, 400);
+  assert.equal((await fetch(address, { method: 'POST' })).status, 405);
+  assert.equal((await fetch(`${address}traces`)).status, 200);
+});
+
+it('follows a trace that is being written', async (test) => {
+  const copy = join(runOf([]), basename(first));
+  const bytes = readFileSync(first);
+  // Chunks of 256 KiB: the first half is a trace whose program still runs.
+  writeFileSync(copy, bytes.subarray(0, (bytes.length >> 19) << 18));
+  const { tab } = await open(browser, await serve(test, copy, ['--watch']), { hash: '#v=1&view=modules' });
+  const headline = () => document.querySelector('.explanation').textContent;
+  const before = await tab.evaluate(headline);
+  copyFileSync(first, copy);
+  await tab.waitForFunction((old) => document.querySelector('.explanation').textContent !== old, before);
+  assert.ok(await tab.isVisible('.modules'), 'what is selected stays');
+  await tab.close();
+});
