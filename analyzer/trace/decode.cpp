@@ -340,12 +340,27 @@ void DecodeOuter(std::string_view packet, ChunkClock* clock, Event* event) {
   }
 }
 
+// A chunk that was handed on when its thread ended: the packets from here on are another's.
+void FollowThread(pbf_reader thread, ChunkClock* clock) {
+  while (thread.next()) {
+    if (thread.tag_and_type() == Varint(1)) {
+      clock->thread = ThreadId{thread.get_uint32()};
+    } else {
+      thread.skip();
+    }
+  }
+}
+
 }  // namespace
 
 DecodeStatus DecodeHead(std::string_view packet, ChunkClock* clock, Event* event) {
   *event = Event{};
   try {
     DecodeOuter(packet, clock, event);
+    // Table chunks, whose clock has no thread, define threads by the same packet.
+    if (event->kind == PacketKind::kThread && clock->thread != ThreadId::kNone) {
+      FollowThread(pbf_reader(event->body.data(), event->body.size()), clock);
+    }
   } catch (const protozero::exception&) {
     return DecodeStatus::kMalformed;
   }

@@ -14,7 +14,8 @@ struct ChunkClock {
   uint64_t sequence = 0;      // of the packet before, at first the header's base_sequence
   uint64_t time_ns = 0;       // likewise
   uint64_t base_address = 0;  // not accumulated
-  ThreadId thread = ThreadId::kNone;
+  ThreadId thread =
+      ThreadId::kNone;  // the header's, then that of the last Thread packet; kNone: a table chunk
 };
 
 enum class DecodeStatus {
@@ -23,7 +24,8 @@ enum class DecodeStatus {
   kMalformed,  // not a packet
 };
 
-// The packet's kind, place and `body`, without looking into the body.
+// The packet's kind, place and `body`. Of bodies only a Thread's is looked into: in a chunk of events it says
+// whose the packets behind it are.
 [[nodiscard]] DecodeStatus DecodeHead(std::string_view packet, ChunkClock* clock, Event* event);
 
 // Decodes `packet` into `*event` and advances `*clock`. Fields that the packet lacks are zero. The clock also

@@ -33,7 +33,8 @@ TraceBuilder::Chunk& TraceBuilder::OpenChunk(bool tables) {
   for (Chunk& chunk : chunks_) {
     if (!chunk.sealed && chunk.tables == tables && (tables || chunk.thread == thread_)) return chunk;
   }
-  chunks_.push_back({tables, tables ? 0 : thread_, sequence_, time_ns_, sequence_, time_ns_, false, {}});
+  const uint32_t thread = tables ? 0 : thread_;
+  chunks_.push_back({tables, thread, thread, sequence_, time_ns_, sequence_, time_ns_, false, {}});
   return chunks_.back();
 }
 
@@ -294,6 +295,15 @@ void TraceBuilder::AddTrailer() {
 
 void TraceBuilder::SetThread(uint32_t thread) { thread_ = thread; }
 
+void TraceBuilder::HandChunkOn(uint32_t thread) {
+  v1::Packet packet;
+  packet.mutable_thread()->set_id(thread);
+  Chunk& chunk = OpenChunk(false);
+  chunk.packets += Delimited(packet);
+  chunk.thread = thread;
+  thread_ = thread;
+}
+
 void TraceBuilder::SealChunks() {
   for (Chunk& chunk : chunks_) chunk.sealed = true;
 }
@@ -310,7 +320,7 @@ std::string TraceBuilder::HeaderOf(const Chunk& chunk, uint64_t index) const {
   header.committed = chunk.packets.size();
   header.flags = chunk.sealed ? uint32_t{trace::kChunkSealed} : 0;
   header.checksum = chunk.sealed ? trace::Crc32c(0, chunk.packets.data(), chunk.packets.size()) : 0;
-  header.thread = chunk.thread;
+  header.thread = chunk.first_thread;
   header.process_id = 0;
   header.base_time_ns = chunk.base_time_ns;
   header.last_time_ns = chunk.last_time_ns;

@@ -80,6 +80,8 @@ class TraceBuilder {
 
   // Events after this go to another thread's chunk.
   void SetThread(uint32_t thread);
+  // The thread's chunk is another thread's from here on, as when it ended. Events after this are that one's.
+  void HandChunkOn(uint32_t thread);
   // Ends the chunks that are open, so that the next packet begins new ones.
   void SealChunks();
   [[nodiscard]] uint64_t sequence() const { return sequence_; }
@@ -91,7 +93,8 @@ class TraceBuilder {
  private:
   struct Chunk {
     bool tables = false;
-    uint32_t thread = 0;
+    uint32_t first_thread = 0;  // the header's
+    uint32_t thread = 0;        // whose events come now
     uint64_t base_sequence = 0;
     uint64_t base_time_ns = 0;
     uint64_t last_sequence = 0;

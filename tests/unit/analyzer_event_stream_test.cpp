@@ -74,6 +74,52 @@ TEST_F(EventStreamTest, MergesThreadsBySequence) {
   EXPECT_EQ(file_->statistics().Get(Statistic::kSequenceGap).count, 0U);
 }
 
+// A thread ended, and its half-full chunk went to the next one.
+TEST_F(EventStreamTest, AThreadPacketInAChunkOfEventsSaysWhoseTheNextAre) {
+  TraceBuilder builder;
+  builder.SetThread(1);
+  builder.Allocate({.address = kBase, .bytes = 512});
+  builder.HandChunkOn(7);
+  builder.Allocate({.address = kBase + 512, .bytes = 512});
+  builder.Free({.address = kBase + 512});
+  builder.HandChunkOn(300);
+  builder.Allocate({.address = kBase + 512, .bytes = 512});
+  std::vector<Event> events = ReadAll(builder.Bytes());
+  std::erase_if(events, [](const Event& event) { return event.kind == PacketKind::kThread; });
+  std::vector<uint32_t> threads;
+  for (const Event& event : events) threads.push_back(static_cast<uint32_t>(event.thread));
+  EXPECT_THAT(threads, ::testing::ElementsAre(1, 7, 7, 300));
+  EXPECT_EQ(file_->chunks().size(), 1U);
+  EXPECT_EQ(file_->statistics().Get(Statistic::kSequenceGap).count, 0U);
+}
+
+// In a chunk of tables the same packet defines a thread: it moves nobody's events.
+TEST_F(EventStreamTest, AThreadPacketInATableChunkDefinesAThread) {
+  TraceBuilder builder;
+  v1::Packet packet;
+  packet.mutable_thread()->set_id(9);
+  packet.mutable_thread()->set_name("autograd");
+  builder.Add(packet, true);
+  builder.String("a packet behind it");
+  builder.Allocate({.address = kBase, .bytes = 512});
+  for (const Event& event : ReadAll(builder.Bytes())) {
+    EXPECT_EQ(event.thread, event.kind == PacketKind::kBlockAllocate ? ThreadId{1} : ThreadId::kNone);
+  }
+}
+
+TEST_F(EventStreamTest, ADamagedThreadPacketIsSkipped) {
+  TraceBuilder builder;
+  builder.Allocate({.address = kBase, .bytes = 512});
+  v1::Packet packet;  // a body that ends inside its first field
+  packet.GetReflection()->MutableUnknownFields(&packet)->AddLengthDelimited(29, std::string(1, '\x08'));
+  builder.Add(packet, false);
+  builder.Allocate({.address = kBase + 512, .bytes = 512});
+  const std::vector<Event> events = ReadAll(builder.Bytes());
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[1].thread, ThreadId{1});
+  EXPECT_EQ(file_->statistics().Get(Statistic::kMalformedPacket).count, 1U);
+}
+
 TEST_F(EventStreamTest, MissingChunkIsCountedAsAGap) {
   TraceBuilder builder(4096);
   for (int i = 0; i < 1200; ++i)
