@@ -4,6 +4,7 @@ here."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -81,7 +82,9 @@ json.dump(expected, open("expected.json", "w"))
 
 
 def interpreters() -> dict[str, Path]:
-    places = [Path(sys.executable), *Path("/usr/bin").glob("python3.[0-9]*")]
+    """Those of this machine; more of them, or others' wrappers, by VRAMTRACE_TEST_INTERPRETERS=path:path."""
+    named = filter(None, os.environ.get("VRAMTRACE_TEST_INTERPRETERS", "").split(":"))
+    places = [*map(Path, named), Path(sys.executable), *Path("/usr/bin").glob("python3.[0-9]*")]
     places += Path.home().glob(".pyenv/versions/3.*/bin/python3")
     found: dict[str, Path] = {}
     for place in places:
