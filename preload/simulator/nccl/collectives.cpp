@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "preload/simulator/core/contents.h"
+#include "preload/simulator/core/values.h"
 #include "preload/simulator/nccl/communicator.h"
 #include "preload/simulator/nccl/group.h"
 #include "preload/simulator/nccl/reduction.h"
@@ -46,17 +47,82 @@ void Move(void* to, const void* from, uint64_t bytes) {
   if (to != from && to != nullptr && from != nullptr && bytes != 0) (void)Copy(to, from, bytes);
 }
 
-void Reduce(void* to, const void* from, const Call& call, ncclDataType_t type, ncclRedOp_t operation) {
+// What this rank hands in: the bytes of a device buffer, at most kSlotBytes.
+struct Bytes {
+  explicit Bytes(const void* from, uint64_t count) : values(count) {
+    good = count == 0 || Peek(values.data(), from, count) == Status::kOk;
+    known = count == 0 || KnowledgeOf(reinterpret_cast<uint64_t>(from), count) == Knowledge::kKnown;
+  }
+  [[nodiscard]] Peers::Part part() const { return {values.data(), values.size(), known}; }
+  std::vector<unsigned char> values;
+  bool good = false;
+  bool known = false;
+};
+
+void Keep(void* to, const void* values, uint64_t bytes, bool known) {
+  if (bytes == 0 || Store(to, values, bytes) != Status::kOk || known) return;
+  MarkWritten(reinterpret_cast<uint64_t>(to), bytes, false);
+}
+
+// Real peers, and a payload that they move.
+bool Exchanges(const Call& call, uint64_t handed_in) {
+  return call.communicator->peers != nullptr && handed_in != 0 && handed_in <= kSlotBytes;
+}
+
+// `keep`: whether this rank gets the result. The result is part `index` of what every rank hands in.
+ncclResult_t ReduceWithPeers(void* to, const void* from, const Call& call, ncclDataType_t type,
+                             ncclRedOp_t operation, uint64_t handed_in, int index, bool keep) {
+  const uint64_t count = call.bytes / ElementBytes(type);
+  Bytes mine(from, handed_in);
+  ScaleBefore(mine.values.data(), handed_in / ElementBytes(type), type, operation);
+  std::vector<unsigned char> result;
+  bool known = true;
+  const ncclResult_t status =
+      call.communicator->peers->Exchange(mine.part(), [&](int, const Peers::Part& part) {
+        known = known && part.known;
+        const unsigned char* values = part.data + call.bytes * static_cast<uint64_t>(index);
+        if (part.bytes != handed_in) return;
+        if (result.empty()) {
+          result.assign(values, values + call.bytes);
+        } else {
+          Combine(result.data(), values, count, type, operation);
+        }
+      });
+  if (status != ncclSuccess || !keep || result.empty()) return status;
+  DivideAfter(result.data(), count, type, operation, call.communicator->ranks);
+  Keep(to, result.data(), call.bytes, known);
+  return ncclSuccess;
+}
+
+// Every rank's part `index` of what it hands in, one behind the other.
+ncclResult_t GatherFromPeers(void* to, const void* from, const Call& call, uint64_t handed_in, int index,
+                             bool keep) {
+  const Bytes mine(from, handed_in);
+  return call.communicator->peers->Exchange(mine.part(), [&](int peer, const Peers::Part& part) {
+    if (!keep || part.bytes != handed_in) return;
+    Keep(Part(to, call.bytes, peer), part.data + call.bytes * static_cast<uint64_t>(index), call.bytes,
+         part.known);
+  });
+}
+
+ncclResult_t Reduce(void* to, const void* from, const Call& call, ncclDataType_t type, ncclRedOp_t operation,
+                    bool keep = true) {
+  if (Exchanges(call, call.bytes) && CanCombine(type, operation)) {
+    return ReduceWithPeers(to, from, call, type, operation, call.bytes, 0, keep);
+  }
+  if (!keep) return ncclSuccess;
   const size_t width = ElementBytes(type);
   if (call.bytes != 0 && call.bytes <= kComputedBytes) {
+    const bool known = KnowledgeOf(reinterpret_cast<uint64_t>(from), call.bytes) == Knowledge::kKnown;
     std::vector<unsigned char> values(call.bytes);
     if (Peek(values.data(), from, call.bytes) == Status::kOk &&
         ReduceIdentical(values.data(), call.bytes / width, type, operation, call.communicator->ranks)) {
-      (void)Store(to, values.data(), call.bytes);
-      return;
+      Keep(to, values.data(), call.bytes, known);
+      return ncclSuccess;
     }
   }
   Move(to, from, call.bytes);
+  return ncclSuccess;
 }
 
 // Every part of a gathered buffer, or this rank's own where the number of parts is not known.
@@ -68,6 +134,8 @@ void SpreadOver(void* to, const void* from, const Call& call) {
   }
   for (int i = 0; i < communicator.ranks; ++i) Move(Part(to, call.bytes, i), from, call.bytes);
 }
+
+uint64_t Whole(const Call& call) { return call.bytes * static_cast<uint64_t>(call.communicator->ranks); }
 
 }  // namespace
 }  // namespace vramtrace::simulator::nccl
@@ -81,56 +149,78 @@ ncclResult_t ncclGroupStart() {
   return ncclSuccess;
 }
 
-ncclResult_t ncclGroupEnd() { return EndGroup() ? ncclSuccess : ncclInvalidUsage; }
+ncclResult_t ncclGroupEnd() { return EndGroup(); }
 
 ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
   const Call call = Begin(comm, count, type, 0, stream, "ncclAllReduce");
-  if (call.result == ncclSuccess) Reduce(to, from, call, type, operation);
-  return call.result;
+  return call.result == ncclSuccess ? Reduce(to, from, call, type, operation) : call.result;
 }
 
 ncclResult_t ncclReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t operation,
                         int root, ncclComm_t comm, cudaStream_t stream) {
   const Call call = Begin(comm, count, type, root, stream, "ncclReduce");
-  if (call.result == ncclSuccess && root == call.communicator->rank) Reduce(to, from, call, type, operation);
-  return call.result;
+  if (call.result != ncclSuccess) return call.result;
+  return Reduce(to, from, call, type, operation, root == call.communicator->rank);
 }
 
 ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type,
                                ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
   const Call call = Begin(comm, count, type, 0, stream, "ncclReduceScatter");
   if (call.result != ncclSuccess) return call.result;
-  Reduce(to, Part(from, call.bytes, call.communicator->rank), call, type, operation);
+  const int rank = call.communicator->rank;
+  if (Exchanges(call, Whole(call)) && CanCombine(type, operation)) {
+    return ReduceWithPeers(to, from, call, type, operation, Whole(call), rank, true);
+  }
+  Call alone = call;
+  if (alone.communicator->peers == nullptr)
+    return Reduce(to, Part(from, call.bytes, rank), alone, type, operation);
+  Move(to, Part(from, call.bytes, rank), call.bytes);  // too large to exchange
   return ncclSuccess;
 }
 
 ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream) {
   const Call call = Begin(comm, count, type, 0, stream, "ncclAllGather");
-  if (call.result == ncclSuccess) SpreadOver(to, from, call);
-  return call.result;
+  if (call.result != ncclSuccess) return call.result;
+  if (Exchanges(call, call.bytes)) return GatherFromPeers(to, from, call, call.bytes, 0, true);
+  SpreadOver(to, from, call);
+  return ncclSuccess;
 }
 
 ncclResult_t ncclAlltoAll(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t comm,
                           cudaStream_t stream) {
   const Call call = Begin(comm, count, type, 0, stream, "ncclAlltoAll");
   if (call.result != ncclSuccess) return call.result;
-  SpreadOver(to, Part(from, call.bytes, call.communicator->rank), call);
+  const int rank = call.communicator->rank;
+  if (Exchanges(call, Whole(call))) return GatherFromPeers(to, from, call, Whole(call), rank, true);
+  SpreadOver(to, Part(from, call.bytes, rank), call);
   return ncclSuccess;
 }
 
 ncclResult_t ncclGather(const void* from, void* to, size_t count, ncclDataType_t type, int root,
                         ncclComm_t comm, cudaStream_t stream) {
   const Call call = Begin(comm, count, type, root, stream, "ncclGather");
-  if (call.result == ncclSuccess && root == call.communicator->rank) SpreadOver(to, from, call);
-  return call.result;
+  if (call.result != ncclSuccess) return call.result;
+  const bool mine = root == call.communicator->rank;
+  if (Exchanges(call, call.bytes)) return GatherFromPeers(to, from, call, call.bytes, 0, mine);
+  if (mine) SpreadOver(to, from, call);
+  return ncclSuccess;
 }
 
 ncclResult_t ncclScatter(const void* from, void* to, size_t count, ncclDataType_t type, int root,
                          ncclComm_t comm, cudaStream_t stream) {
   const Call call = Begin(comm, count, type, root, stream, "ncclScatter");
   if (call.result != ncclSuccess) return call.result;
+  if (Exchanges(call, Whole(call))) {
+    const bool mine = root == call.communicator->rank;
+    const Bytes handed(from, mine ? Whole(call) : 0);
+    return call.communicator->peers->Exchange(handed.part(), [&](int peer, const Peers::Part& part) {
+      if (peer != root || part.bytes != Whole(call)) return;
+      Keep(to, part.data + call.bytes * static_cast<uint64_t>(call.communicator->rank), call.bytes,
+           part.known);
+    });
+  }
   // Only the root has a send buffer; from another root nothing is known, and the part reads as zero.
   if (root == call.communicator->rank) {
     Move(to, Part(from, call.bytes, root), call.bytes);
@@ -144,7 +234,7 @@ ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataTyp
                            ncclComm_t comm, cudaStream_t stream) {
   const Call call = Begin(comm, count, type, root, stream, "ncclBroadcast");
   if (call.result == ncclSuccess) {
-    Submit({Transfer::Kind::kBroadcast, call.communicator, root, from, to, call.bytes});
+    return Submit({Transfer::Kind::kBroadcast, call.communicator, root, from, to, call.bytes});
   }
   return call.result;
 }
@@ -158,7 +248,7 @@ ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int p
                       cudaStream_t stream) {
   const Call call = Begin(comm, count, type, peer, stream, "ncclSend");
   if (call.result == ncclSuccess) {
-    Submit({Transfer::Kind::kSend, call.communicator, peer, from, nullptr, call.bytes});
+    return Submit({Transfer::Kind::kSend, call.communicator, peer, from, nullptr, call.bytes});
   }
   return call.result;
 }
@@ -167,7 +257,7 @@ ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncc
                       cudaStream_t stream) {
   const Call call = Begin(comm, count, type, peer, stream, "ncclRecv");
   if (call.result == ncclSuccess) {
-    Submit({Transfer::Kind::kReceive, call.communicator, peer, nullptr, to, call.bytes});
+    return Submit({Transfer::Kind::kReceive, call.communicator, peer, nullptr, to, call.bytes});
   }
   return call.result;
 }

@@ -17,7 +17,8 @@ Communicator* From(ncclComm_t comm) {
   return communicator != nullptr && communicator->mark == Communicator::kMark ? communicator : nullptr;
 }
 
-ncclResult_t CreateCommunicator(int ranks, int rank, int device, bool ranks_known, ncclComm_t* comm) {
+ncclResult_t CreateCommunicator(int ranks, int rank, int device, bool ranks_known, const std::string& name,
+                                ncclComm_t* comm) {
   if (comm == nullptr || ranks < 1 || rank < 0 || rank >= ranks) return ncclInvalidArgument;
   if (EnsureContext(device) != Status::kOk) return ncclUnhandledCudaError;
   const uint64_t bytes = CommunicatorBytes(ranks);
@@ -32,6 +33,13 @@ ncclResult_t CreateCommunicator(int ranks, int rank, int device, bool ranks_know
   communicator->device = device;
   communicator->charged_bytes = bytes;
   communicator->ranks_known = ranks_known;
+  if (!name.empty() && PeersAreProcesses(ranks)) {
+    communicator->peers = Peers::Join(name, ranks, rank);
+    if (communicator->peers == nullptr) {
+      DestroyCommunicator(communicator);
+      return ncclRemoteError;
+    }
+  }
   *comm = reinterpret_cast<ncclComm_t>(communicator);
   return ncclSuccess;
 }
@@ -69,8 +77,34 @@ size_t ElementBytes(ncclDataType_t type) {
 
 namespace {
 
-ncclResult_t Create(ncclComm_t* comm, int ranks, int rank) {
-  return CreateCommunicator(ranks, rank, CurrentDevice(), true, comm);
+ncclResult_t Create(ncclComm_t* comm, int ranks, const ncclUniqueId& id, int rank) {
+  const std::string name(id.internal, strnlen(id.internal, sizeof id.internal));
+  return CreateCommunicator(ranks, rank, CurrentDevice(), true, name, comm);
+}
+
+// The part of a communicator that chose one colour: every rank tells its own, and all order them by key.
+ncclResult_t Split(Communicator* parent, int color, int key, ncclComm_t* child) {
+  struct Choice {
+    int color;
+    int key;
+  };
+  const Choice mine{color, key};
+  int ranks = 0;
+  int rank = 0;
+  const ncclResult_t result =
+      parent->peers->Exchange({reinterpret_cast<const unsigned char*>(&mine), sizeof mine, true},
+                              [&](int peer, const Peers::Part& part) {
+                                Choice other{};
+                                std::memcpy(&other, part.data, sizeof other);
+                                if (other.color != color) return;
+                                ++ranks;
+                                if (other.key < key || (other.key == key && peer < parent->rank)) ++rank;
+                              });
+  if (result != ncclSuccess) return result;
+  const int split = parent->peers->next_split();
+  if (color == NCCL_SPLIT_NOCOLOR) return ncclSuccess;
+  const std::string name = parent->peers->name() + "-" + std::to_string(split) + "." + std::to_string(color);
+  return CreateCommunicator(ranks, rank, parent->device, true, name, child);
 }
 
 // Unique among the identifiers of this machine: a program may compare them.
@@ -132,24 +166,25 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId, int rank) {
-  return Create(comm, ranks, rank);
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  return Create(comm, ranks, id, rank);
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfig_t*) {
-  return Create(comm, ranks, rank);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t*) {
+  return Create(comm, ranks, id, rank);
 }
 
-ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int ranks, int rank, int, ncclUniqueId*,
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int ranks, int rank, int, ncclUniqueId* ids,
                                       ncclConfig_t*) {
-  return Create(comm, ranks, rank);
+  if (ids == nullptr) return ncclInvalidArgument;
+  return Create(comm, ranks, ids[0], rank);
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   if (comms == nullptr || count < 1) return ncclInvalidArgument;
   for (int i = 0; i < count; ++i) {
     const int device = devices != nullptr ? devices[i] : i;
-    const ncclResult_t result = CreateCommunicator(count, i, device, true, &comms[i]);
+    const ncclResult_t result = CreateCommunicator(count, i, device, true, "", &comms[i]);
     if (result == ncclSuccess) continue;
     for (int j = 0; j < i; ++j) DestroyCommunicator(From(comms[j]));
     return result;
@@ -159,12 +194,13 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
 
 // The new rank is the key where that is possible: PyTorch passes the rank in the new group.
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* child, ncclConfig_t*) {
-  const Communicator* parent = From(comm);
+  Communicator* parent = From(comm);
   if (parent == nullptr || child == nullptr) return ncclInvalidArgument;
   *child = nullptr;
+  if (parent->peers != nullptr) return Split(parent, color, key, child);
   if (color == NCCL_SPLIT_NOCOLOR) return ncclSuccess;
   const int rank = key >= 0 && key < parent->ranks ? key : parent->rank;
-  return CreateCommunicator(parent->ranks, rank, parent->device, parent->ranks == 1, child);
+  return CreateCommunicator(parent->ranks, rank, parent->device, parent->ranks == 1, "", child);
 }
 
 ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* child, ncclConfig_t*,
@@ -179,7 +215,13 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_
     if (excluded[i] == parent->rank) return ncclInvalidArgument;
     if (excluded[i] < parent->rank) --rank;
   }
-  return CreateCommunicator(parent->ranks - count, rank, parent->device, parent->ranks_known, child);
+  std::string name;
+  if (parent->peers != nullptr) {
+    name = parent->peers->name() + "-s" +
+           std::to_string(excluded != nullptr && count > 0 ? excluded[0] : -1) + "." +
+           std::to_string(parent->ranks - count);
+  }
+  return CreateCommunicator(parent->ranks - count, rank, parent->device, parent->ranks_known, name, child);
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
@@ -194,7 +236,11 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommAbort(ncclComm_t comm) { return ncclCommDestroy(comm); }
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  if (const Communicator* found = From(comm); found != nullptr && found->peers != nullptr)
+    found->peers->Abort();
+  return ncclCommDestroy(comm);
+}
 
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int) {
   Communicator* found = From(comm);

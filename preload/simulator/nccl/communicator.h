@@ -1,11 +1,15 @@
 #pragma once
-// A communicator of one process. Its peers are not there: they are taken to look like this rank, to hold what
-// it holds and to send what it sends. That is right for the memory of data-parallel training, whose ranks are
-// alike, and for its values as far as they agree between ranks.
+// A communicator. Its peers are processes of this machine (peers.h), or they are not there: then they are
+// taken to look like this rank, to hold what it holds and to send what it sends. That is right for the memory
+// of data-parallel training, whose ranks are alike, and for its values as far as they agree between ranks.
 
 #include <nccl.h>
 
 #include <cstdint>
+#include <memory>
+#include <string>
+
+#include "preload/simulator/nccl/peers.h"
 
 namespace vramtrace::simulator::nccl {
 
@@ -22,6 +26,7 @@ struct Communicator {
   // own part of a gathered buffer is written, so that nothing lands behind it.
   bool ranks_known = true;
   bool revoked = false;
+  std::unique_ptr<Peers> peers;  // null when they are alike
 };
 
 [[nodiscard]] Communicator* From(ncclComm_t comm);
@@ -33,7 +38,9 @@ struct Communicator {
   return ranks < 2 ? 0 : ranks == 2 ? 358'612'992 : 411'041'792;
 }
 
-ncclResult_t CreateCommunicator(int ranks, int rank, int device, bool ranks_known, ncclComm_t* comm);
+// `name` is the same for all ranks of one communicator, and no other's; empty when there is none.
+ncclResult_t CreateCommunicator(int ranks, int rank, int device, bool ranks_known, const std::string& name,
+                                ncclComm_t* comm);
 void DestroyCommunicator(Communicator* communicator);
 
 // Bytes of one element, 0 for an unknown type.

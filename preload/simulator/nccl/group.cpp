@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "preload/simulator/core/contents.h"
+#include "preload/simulator/core/values.h"
 
 namespace vramtrace::simulator::nccl {
 namespace {
@@ -60,26 +61,92 @@ void FinishBroadcast(const std::vector<Transfer>& transfers, const Transfer& bro
   CopyBytes(broadcast.to, broadcast.from, broadcast.bytes);
 }
 
+Peers::Part PartOf(const Transfer& transfer, uint64_t most, std::vector<unsigned char>* values) {
+  if (transfer.bytes > most) return {nullptr, transfer.bytes, false};
+  values->resize(transfer.bytes);
+  if (transfer.bytes != 0 && Peek(values->data(), transfer.from, transfer.bytes) != Status::kOk) return {};
+  const Knowledge knowledge = KnowledgeOf(reinterpret_cast<uint64_t>(transfer.from), transfer.bytes);
+  return {values->data(), transfer.bytes, knowledge == Knowledge::kKnown};
+}
+
+void Take(const Transfer& transfer, const Peers::Part& part) {
+  if (part.bytes != transfer.bytes || transfer.bytes == 0) {
+    Clear(transfer.to, transfer.bytes);
+    return;
+  }
+  if (Store(transfer.to, part.data, part.bytes) == Status::kOk && !part.known) {
+    MarkWritten(reinterpret_cast<uint64_t>(transfer.to), part.bytes, false);
+  }
+}
+
+// With real peers: everything is sent before anything is waited for.
+ncclResult_t SendToPeer(const Transfer& send) {
+  Peers* peers = send.communicator->peers.get();
+  std::vector<unsigned char> values;
+  return peers->Send(send.peer, PartOf(send, kMessageBytes, &values));
+}
+
+ncclResult_t ReceiveFromPeer(const Transfer& receive) {
+  return receive.communicator->peers->Receive(receive.peer,
+                                              [&](const Peers::Part& part) { Take(receive, part); });
+}
+
+ncclResult_t BroadcastToPeers(const Transfer& broadcast) {
+  if (broadcast.bytes > kSlotBytes) return ncclSuccess;  // the root keeps its own, the others what they have
+  std::vector<unsigned char> values;
+  Peers::Part mine;
+  if (broadcast.peer == broadcast.communicator->rank) mine = PartOf(broadcast, kSlotBytes, &values);
+  return broadcast.communicator->peers->Exchange(mine, [&](int peer, const Peers::Part& part) {
+    if (peer == broadcast.peer) Take(broadcast, part);
+  });
+}
+
+ncclResult_t Finish(const std::vector<Transfer>& transfers, const Transfer& transfer) {
+  const bool real = transfer.communicator->peers != nullptr;
+  const bool to_self = transfer.peer == transfer.communicator->rank;
+  switch (transfer.kind) {
+    case Transfer::Kind::kSend:
+      return ncclSuccess;  // sent before
+    case Transfer::Kind::kReceive:
+      if (real && !to_self) return ReceiveFromPeer(transfer);
+      FinishReceive(transfers, transfer);
+      return ncclSuccess;
+    case Transfer::Kind::kBroadcast:
+      if (real && transfer.bytes <= kSlotBytes) return BroadcastToPeers(transfer);
+      FinishBroadcast(transfers, transfer);
+      return ncclSuccess;
+  }
+  return ncclInternalError;
+}
+
 }  // namespace
 
 void BeginGroup() { ++t_depth; }
 
-bool EndGroup() {
-  if (t_depth == 0) return false;
-  if (--t_depth > 0) return true;
+ncclResult_t EndGroup() {
+  if (t_depth == 0) return ncclInvalidUsage;
+  if (--t_depth > 0) return ncclSuccess;
   const std::vector<Transfer> transfers = std::move(t_transfers);
   t_transfers.clear();
+  ncclResult_t result = ncclSuccess;
   for (const Transfer& transfer : transfers) {
-    if (transfer.kind == Transfer::Kind::kReceive) FinishReceive(transfers, transfer);
-    if (transfer.kind == Transfer::Kind::kBroadcast) FinishBroadcast(transfers, transfer);
+    const Communicator& communicator = *transfer.communicator;
+    if (transfer.kind != Transfer::Kind::kSend || communicator.peers == nullptr ||
+        transfer.peer == communicator.rank) {
+      continue;
+    }
+    if (result == ncclSuccess) result = SendToPeer(transfer);
   }
-  return true;
+  for (const Transfer& transfer : transfers) {
+    if (result == ncclSuccess) result = Finish(transfers, transfer);
+  }
+  return result;
 }
 
-void Submit(const Transfer& transfer) {
+ncclResult_t Submit(const Transfer& transfer) {
   BeginGroup();
   t_transfers.push_back(transfer);
-  (void)EndGroup();
+  return EndGroup();
 }
 
 }  // namespace vramtrace::simulator::nccl

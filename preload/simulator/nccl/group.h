@@ -9,8 +9,8 @@
 namespace vramtrace::simulator::nccl {
 
 void BeginGroup();
-// False when no group is open.
-[[nodiscard]] bool EndGroup();
+// ncclInvalidUsage when no group is open.
+[[nodiscard]] ncclResult_t EndGroup();
 
 struct Transfer {
   enum class Kind { kSend, kReceive, kBroadcast };
@@ -23,6 +23,6 @@ struct Transfer {
 };
 
 // Outside a group the transfer is a group of its own.
-void Submit(const Transfer& transfer);
+[[nodiscard]] ncclResult_t Submit(const Transfer& transfer);
 
 }  // namespace vramtrace::simulator::nccl

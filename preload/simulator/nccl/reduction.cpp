@@ -216,4 +216,66 @@ bool ReduceIdentical(void* values, uint64_t count, ncclDataType_t type, ncclRedO
   return true;
 }
 
+bool CanCombine(ncclDataType_t type, ncclRedOp_t operation) {
+  return ElementBytes(type) != 0 && type != ncclFloat8e4m3 && type != ncclFloat8e5m2 && operation >= 0;
+}
+
+namespace {
+
+// 64-bit integers must not pass through a double.
+template <typename Value>
+void CombineIntegers(void* values, const void* others, uint64_t count, ncclRedOp_t operation) {
+  for (uint64_t i = 0; i < count; ++i) {
+    Value mine;
+    Value other;
+    std::memcpy(&mine, static_cast<char*>(values) + i * sizeof mine, sizeof mine);
+    std::memcpy(&other, static_cast<const char*>(others) + i * sizeof other, sizeof other);
+    const auto a = static_cast<uint64_t>(mine);
+    const auto b = static_cast<uint64_t>(other);
+    if (operation == ncclMin) {
+      mine = other < mine ? other : mine;
+    } else if (operation == ncclMax) {
+      mine = other > mine ? other : mine;
+    } else {
+      mine = static_cast<Value>(operation == ncclProd ? a * b : a + b);
+    }
+    std::memcpy(static_cast<char*>(values) + i * sizeof mine, &mine, sizeof mine);
+  }
+}
+
+}  // namespace
+
+void Combine(void* values, const void* others, uint64_t count, ncclDataType_t type, ncclRedOp_t operation) {
+  if (type == ncclInt64) return CombineIntegers<int64_t>(values, others, count, operation);
+  if (type == ncclUint64) return CombineIntegers<uint64_t>(values, others, count, operation);
+  const size_t width = ElementBytes(type);
+  for (uint64_t i = 0; i < count; ++i) {
+    void* at = static_cast<char*>(values) + i * width;
+    const double mine = Load(at, type);
+    const double other = Load(static_cast<const char*>(others) + i * width, type);
+    double result = mine + other;
+    if (operation == ncclProd) result = mine * other;
+    if (operation == ncclMin) result = other < mine ? other : mine;
+    if (operation == ncclMax) result = other > mine ? other : mine;
+    Save(at, type, result);
+  }
+}
+
+void ScaleBefore(void* values, uint64_t count, ncclDataType_t type, ncclRedOp_t operation) {
+  const double scalar = ScalarOf(operation);
+  if (scalar == 1.0) return;
+  for (uint64_t i = 0; i < count; ++i) {
+    void* at = static_cast<char*>(values) + i * ElementBytes(type);
+    Save(at, type, Load(at, type) * scalar);
+  }
+}
+
+void DivideAfter(void* values, uint64_t count, ncclDataType_t type, ncclRedOp_t operation, int ranks) {
+  if (operation != ncclAvg) return;
+  for (uint64_t i = 0; i < count; ++i) {
+    void* at = static_cast<char*>(values) + i * ElementBytes(type);
+    Save(at, type, Load(at, type) / ranks);
+  }
+}
+
 }  // namespace vramtrace::simulator::nccl

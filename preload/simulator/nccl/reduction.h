@@ -14,6 +14,14 @@ inline constexpr uint64_t kComputedBytes = 64 << 10;
 // minimum, maximum and average the value itself. False for an operation or type that is unknown.
 bool ReduceIdentical(void* values, uint64_t count, ncclDataType_t type, ncclRedOp_t operation, int ranks);
 
+// Puts one more rank's values into those of the ranks before it: scalars of an operation are applied by the
+// caller (ScaleBefore), an average is divided at the end (DivideAfter).
+void Combine(void* values, const void* others, uint64_t count, ncclDataType_t type, ncclRedOp_t operation);
+void ScaleBefore(void* values, uint64_t count, ncclDataType_t type, ncclRedOp_t operation);
+void DivideAfter(void* values, uint64_t count, ncclDataType_t type, ncclRedOp_t operation, int ranks);
+// False for a type or operation that Combine does not know.
+[[nodiscard]] bool CanCombine(ncclDataType_t type, ncclRedOp_t operation);
+
 // An operation that multiplies by `scalar` before it sums.
 ncclRedOp_t CreatePreMultiplied(double scalar);
 // The scalar of such an operation, 1 for any other.
