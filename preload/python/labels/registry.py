@@ -14,6 +14,7 @@ from _vramtrace import native
 from .guard import hook
 
 MAX_DEPTH = 64
+MAX_PARENTS = 4  # that a module had, besides the newest
 # Attributes under which a wrapper holds the module it wraps: no part of the name that a user knows.
 WRAPPERS = {
     "_orig_mod": None,
@@ -27,7 +28,7 @@ class Registry:
     def __init__(self, torch):
         self.torch = torch
         self.module_type = torch.nn.Module
-        self.parents = {}  # id(child) -> (ref(parent), key, ref(child))
+        self.parents = {}  # id(child) -> [(ref(parent), key, ref(child))], the oldest first
         self.owners = {}  # id(parameter) -> (ref(module), key)
         self.roots = {}  # id(root) -> (ref(root), prefix of its names)
         self.named = {}  # id(module) -> (ref(module), path)
@@ -45,7 +46,9 @@ class Registry:
 
     def on_module(self, parent, key, child):
         if child is not None:
-            self.parents[id(child)] = (weakref.ref(parent), key, weakref.ref(child))
+            entries = self.parents.get(id(child), ())
+            known = [e for e in entries if e[2]() is child and e[0]() is not None]
+            self.parents[id(child)] = [*known[:MAX_PARENTS], (weakref.ref(parent), key, weakref.ref(child))]
 
     def on_parameter(self, module, key, parameter):
         if parameter is not None:
@@ -54,14 +57,13 @@ class Registry:
     # ------------------------------------------------------------------------------------------- structure
 
     def parent_of(self, module):
-        """The module that holds this one, if it still does."""
-        entry = self.parents.get(id(module))
-        if entry is None or entry[2]() is not module:
-            return None
-        parent = entry[0]()
-        if parent is None or children_of(parent).get(entry[1]) is not module:
-            return None
-        return parent
+        """The module that holds this one, if one still does. The oldest: a slice of a ModuleList is a new
+        list, gone with the expression that made it."""
+        for holder, key, child in self.parents.get(id(module), ()):
+            parent = holder()
+            if child() is module and parent is not None and children_of(parent).get(key) is module:
+                return parent
+        return None
 
     def add_root(self, module):
         """Notes the outermost module that holds this one, and returns it."""
