@@ -1,5 +1,6 @@
 #include "tests/golden/scenarios.h"
 
+#include "tests/golden/stored.h"
 #include "tests/support/training_run.h"
 
 namespace vramtrace::testing {
@@ -108,6 +109,9 @@ std::string Truncated() {
   return whole.substr(0, whole.size() - 2 * 256 * 1024 + 1500);
 }
 
+// What version 1 wrote, kept for ever.
+std::string StoredV1() { return ReadStored("v1.vtrace.gz"); }
+
 constexpr Scenario kScenarios[] = {
     {"training", Training},
     {"without_labels", WithoutLabels},
@@ -118,6 +122,7 @@ constexpr Scenario kScenarios[] = {
     {"driver_only", DriverOnly, false, true},
     {"losses_and_two_devices", LossesAndTwoDevices, false, true},
     {"truncated", Truncated, true},
+    {"stored_v1", StoredV1},
 };
 
 }  // namespace
