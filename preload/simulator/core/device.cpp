@@ -14,6 +14,8 @@
 #include "preload/simulator/core/report.h"
 #include "preload/simulator/core/state.h"
 
+extern "C" const int vramtrace_simulator_present = 1;
+
 namespace vramtrace::simulator {
 namespace {
 

@@ -54,3 +54,6 @@ VRAMTRACE_SIM_EXPORT void RuntimeInUse(int version);
 [[nodiscard]] VRAMTRACE_SIM_EXPORT bool Forked();
 
 }  // namespace vramtrace::simulator
+
+// The sign that this process's devices are simulated, looked for by name (dlsym) by who wants to say so.
+extern "C" VRAMTRACE_SIM_EXPORT const int vramtrace_simulator_present;
