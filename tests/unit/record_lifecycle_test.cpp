@@ -175,7 +175,7 @@ TEST_P(RecordKill, NothingThatAHookReturnedFromIsLost) {
   std::mt19937 random(static_cast<uint32_t>(getpid()));
   int killed_in_the_middle = 0;
   constexpr int kRounds = 15;
-  constexpr uint64_t kMostEvents = 60'000;  // some chunks a thread
+  constexpr uint64_t kMostEvents = 24'000;  // some chunks a thread
   for (int round = 0; round < kRounds; ++round) {
     for (auto& returned : progress->returned) returned = 0;
     Scenario scenario;
@@ -201,9 +201,11 @@ TEST_P(RecordKill, NothingThatAHookReturnedFromIsLost) {
       }
       for (std::thread& thread : threads) thread.join();
     });
-    // Anywhere from before the first event to deep in the file, and a moment later: never in step with
-    // anything.
-    const uint64_t target = std::uniform_int_distribution<uint64_t>(0, kMostEvents)(random);
+    // Anywhere from before the first event to deep in the file, each round deeper than the one before, and a
+    // moment later: never in step with anything.
+    constexpr uint64_t kPart = kMostEvents / kRounds;
+    const uint64_t target =
+        static_cast<uint64_t>(round) * kPart + std::uniform_int_distribution<uint64_t>(0, kPart)(random);
     const auto recorded = [progress] {
       uint64_t sum = 0;
       for (const auto& returned : progress->returned) sum += returned.load(std::memory_order_relaxed);
