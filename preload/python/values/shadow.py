@@ -24,6 +24,8 @@ ABOVE = torch._C._dispatch_keyset_full() - BELOW
 
 MOST_FLOATS = 1 << 15  # up to here the CPU does not start its threads
 MOST_INTEGERS = 1 << 20  # masks and indices decide shapes
+MOST_MASK = 1 << 24  # of one that is known and counted
+MOST_SUMMED = 1 << 22  # elements that are known and reduced to one
 FAILURES = 3  # an operation that the host cannot do is left alone after as many
 
 Tensor = torch.Tensor
@@ -124,6 +126,20 @@ class Shadow:
 
     # -- a result that nobody knows -----------------------------------------------------------------------
 
+    def knows(self, tensor, most):
+        if type(tensor) not in (Tensor, Parameter) or not tensor.is_cuda or not 0 < tensor.numel() <= most:
+            return False
+        return self.device.knowledge(tensor.data_ptr(), host.extent(tensor)) == 1
+
+    def reduce(self, single, answer, operation, arguments, keywords):
+        """What a large operation made of one value: true where all that it read is known."""
+        tensors = [value for value in arguments if isinstance(value, Tensor) and value.is_cuda]
+        if not operation.written and tensors and all(self.knows(t, MOST_SUMMED) for t in tensors):
+            made, result = self.try_compute(operation, arguments, keywords)
+            if made is not None and made.known and self.try_write(made, result, answer):
+                return
+        self.invent(single, operation)
+
     def invent(self, tensor, operation):
         """A single value that a large operation should have computed: a loss, a norm, a flag."""
         if tensor.is_floating_point():
@@ -223,7 +239,7 @@ def kernel_of(operation, shadow):
             if size == LARGE:
                 single = answer[0] if type(answer) is tuple and answer else answer
                 if type(single) is Tensor and single.numel() == 1 and single.is_cuda:
-                    shadow.invent(single, operation)
+                    shadow.reduce(single, answer, operation, arguments, keywords)
             return answer
         started = clock()
         made, result = shadow.try_compute(operation, arguments, keywords)
@@ -301,7 +317,9 @@ def counting(operation, shadow, forward, kernel):
         size = size_of(arguments)
         if size == ELSEWHERE:
             return forward(keys, arguments, keywords)
-        made, result = shadow.try_compute(operation, arguments, keywords) if size == SMALL else (None, None)
+        made, result = None, None
+        if size == SMALL or shadow.knows(tensor, MOST_MASK):
+            made, result = shadow.try_compute(operation, arguments, keywords)
         known = made is not None and made.known
         if shadow.imposed:
             number, known, made = shadow.imposed.pop(), True, None

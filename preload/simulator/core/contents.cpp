@@ -243,6 +243,18 @@ Status Store(void* destination, const void* source, uint64_t bytes) {
   return StoreBytes(state, Address(destination), source, bytes) ? Status::kOk : Status::kOutOfMemory;
 }
 
+Status StoreIfRoom(void* destination, const void* source, uint64_t bytes) {
+  if (Forked()) return Status::kForked;
+  State& state = TheState();
+  if (!state.addresses.Contains(Address(destination))) return Status::kInvalidValue;
+  std::lock_guard lock(state.mutex);
+  if (!IsLive(state, Address(destination), bytes)) return Status::kInvalidValue;
+  if (!MayStore(state, bytes) || !StoreBytes(state, Address(destination), source, bytes)) {
+    ForgetStored(state, Address(destination), bytes);
+  }
+  return Status::kOk;
+}
+
 Status Peek(void* destination, const void* source, uint64_t bytes) {
   if (Forked()) return Status::kForked;
   State& state = TheState();

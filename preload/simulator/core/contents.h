@@ -19,6 +19,8 @@ VRAMTRACE_SIM_EXPORT Status Fill(void* destination, uint32_t value, unsigned wid
 
 // Stores `bytes` of computed values whatever the limit says (small: results a stand-in really has).
 VRAMTRACE_SIM_EXPORT Status Store(void* destination, const void* source, uint64_t bytes);
+// The same where the limits of copies allow it; otherwise the range reads as zero, and is unknown.
+VRAMTRACE_SIM_EXPORT Status StoreIfRoom(void* destination, const void* source, uint64_t bytes);
 // Reads device bytes without counting a device-to-host read.
 VRAMTRACE_SIM_EXPORT Status Peek(void* destination, const void* source, uint64_t bytes);
 

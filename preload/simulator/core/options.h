@@ -21,6 +21,7 @@ namespace vramtrace::simulator {
   X(store_limit_bytes, "VRAMTRACE_SIM_STORE_LIMIT", Bytes, 256u << 20,                                     \
     "once this much is stored, only copies up to 64 KiB are")                                              \
   X(cudnn_workspace_bytes, "VRAMTRACE_SIM_CUDNN_WORKSPACE", Bytes, 0, "workspace of a cuDNN plan")         \
+  X(counts, "VRAMTRACE_SIM_COUNTS", Text, "0.5", "how many of an unknown mask: largest, or a ratio")       \
   X(log, "VRAMTRACE_SIM_LOG", Flag, false, "say on stderr what is asked")                                  \
   X(fail, "VRAMTRACE_SIM_FAIL", Text, "", "KIND:N[+][,...]: calls that fail, see faults.h")                \
   X(report, "VRAMTRACE_SIM_REPORT", Text, "", "file for the report at exit; %p becomes the process id")

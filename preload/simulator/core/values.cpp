@@ -1,10 +1,13 @@
 #include "preload/simulator/core/values.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <string>
 
 #include "preload/simulator/core/contents.h"
+#include "preload/simulator/core/options.h"
 #include "preload/simulator/core/report.h"
 #include "preload/simulator/core/state.h"
 
@@ -17,6 +20,9 @@ struct Count {
 };
 constexpr size_t kMostCounts = 16;
 thread_local std::deque<Count> expected_counts;
+thread_local bool expected_flag = false;
+
+constexpr double kUsualRatio = 0.5;
 
 }  // namespace
 
@@ -51,7 +57,24 @@ void ExpectCount(uint64_t value, bool known) {
 
 void ForgetCounts() { expected_counts.clear(); }
 
+void ExpectFlag(bool value) { expected_flag = value; }
+
+uint64_t UnknownCount(uint64_t most) {
+  const std::string& text = CurrentOptions().counts;
+  if (text == "largest") return most;
+  char* end = nullptr;
+  double ratio = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || *end != '\0' || !(ratio >= 0.0 && ratio <= 1.0)) ratio = kUsualRatio;
+  return static_cast<uint64_t>(static_cast<double>(most) * ratio);
+}
+
 bool TakeCount(void* destination, uint64_t bytes, bool* known) {
+  if (expected_counts.empty() && bytes == 1 && expected_flag) {
+    *static_cast<unsigned char*>(destination) = 1;
+    *known = false;
+    expected_flag = false;
+    return true;
+  }
   if (expected_counts.empty() || (bytes != 1 && bytes != 4 && bytes != 8)) return false;
   const Count count = expected_counts.front();
   expected_counts.pop_front();

@@ -22,11 +22,16 @@ enum class Knowledge : int { kNotLive = -1, kInvented = 0, kKnown = 1 };
 // Says that the host has written the range.
 VRAMTRACE_SIM_EXPORT void MarkWritten(uint64_t address, uint64_t bytes, bool known);
 
-// The counts that the next device-to-host copies of 1, 4 or 8 bytes on this thread will read, where they
-// would read an invention: a library reads how much its kernel has found and allocates by it. First in, first
-// out.
+// The counts that the next device-to-host copies of 4 or 8 bytes (an answer of equal: of 1) on this thread
+// will read, where they would read an invention: a library reads how much its kernel has found and allocates
+// by it. First in, first out.
 VRAMTRACE_SIM_EXPORT void ExpectCount(uint64_t value, bool known);
 VRAMTRACE_SIM_EXPORT void ForgetCounts();
+// What the next such copy of one byte reads: the last reduction of flags on this thread, over what nobody
+// knows.
+VRAMTRACE_SIM_EXPORT void ExpectFlag(bool value);
+// How many of so many unknown ones are taken to be found (VRAMTRACE_SIM_COUNTS).
+[[nodiscard]] VRAMTRACE_SIM_EXPORT uint64_t UnknownCount(uint64_t most);
 // For CopyOut: false when none waits. Writes `bytes` bytes, little endian.
 [[nodiscard]] bool TakeCount(void* destination, uint64_t bytes, bool* known);
 

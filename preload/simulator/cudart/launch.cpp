@@ -1,9 +1,11 @@
-// Launches do nothing but count; host functions run at once, because all work before them is done.
+// Launches do nothing but count and apply the value rules; host functions run at once, because all work
+// before them is done.
 #include <cuda.h>
 
 #include "preload/simulator/core/graphs.h"
 #include "preload/simulator/core/kernels.h"
 #include "preload/simulator/cudart/runtime.h"
+#include "preload/simulator/cudart/value_rules.h"
 
 using namespace vramtrace::simulator;
 using runtime::Result;
@@ -23,23 +25,29 @@ cudaError_t RunOnStream(cudaStream_t handle, Run run) {
   return cudaSuccess;
 }
 
+cudaError_t LaunchOn(const void* kernel, void** arguments, void* stream) {
+  const Status status = Launch(kernel, stream);
+  if (status == Status::kOk) runtime::ApplyValueRule(kernel, arguments);
+  return Result(status);
+}
+
 }  // namespace
 
 extern "C" {
 
-cudaError_t cudaLaunchKernel(const void* kernel, dim3 /*grid*/, dim3 /*block*/, void** /*arguments*/,
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 /*grid*/, dim3 /*block*/, void** arguments,
                              size_t /*shared*/, cudaStream_t stream) {
-  return Result(Launch(kernel, stream));
+  return LaunchOn(kernel, arguments, stream);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void* kernel,
-                                void** /*arguments*/) {
-  return Result(Launch(kernel, configuration->stream));
+                                void** arguments) {
+  return LaunchOn(kernel, arguments, configuration->stream);
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 /*grid*/, dim3 /*block*/,
-                                        void** /*arguments*/, size_t /*shared*/, cudaStream_t stream) {
-  return Result(Launch(kernel, stream));
+cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 /*grid*/, dim3 /*block*/, void** arguments,
+                                        size_t /*shared*/, cudaStream_t stream) {
+  return LaunchOn(kernel, arguments, stream);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {

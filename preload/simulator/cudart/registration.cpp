@@ -74,14 +74,14 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
   return cudaSuccess;
 }
 
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 /*grid*/, dim3 /*block*/, void** /*arguments*/,
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                size_t /*shared*/, cudaStream_t stream) {
-  return runtime::Result(Launch(kernel, stream));
+  return cudaLaunchKernel(kernel, grid, block, arguments, 0, stream);
 }
 
-cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 /*grid*/, dim3 /*block*/, void** /*arguments*/,
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                     size_t /*shared*/, cudaStream_t stream) {
-  return runtime::Result(Launch(kernel, stream));
+  return cudaLaunchKernel(kernel, grid, block, arguments, 0, stream);
 }
 
 }  // extern "C"
