@@ -38,7 +38,7 @@ def analysis() -> list[Outcome]:
 
 def sanitized(preset: str, kinds: tuple[str, ...]) -> Callable[[], list[Outcome]]:
     def run() -> list[Outcome]:
-        outcome = builds.build(preset)
+        outcome = builds.build(preset, kinds)
         if outcome.state is State.FAILED:
             return [outcome]
         return [outcome, *(result for kind in kinds for result in builds.ctest(preset, kind))]
@@ -68,7 +68,8 @@ STAGES = (
     Stage("install", "cmake --install and a run from there", installation.check_installation, ("build",)),
     Stage("viewer", "the viewer's types, lint, units and browser tests", viewer.check_viewer, ("build",)),
     Stage("lint", "formats and the repository", lint, ("build",)),
-    Stage("analysis", "clang-tidy with the static analyzer", analysis, ("build",), True),
+    Stage("tidy", "clang-tidy over the product's sources", tidy.check_tidy, ("build",), True),
+    Stage("analysis", "clang-tidy's slow checks too, and over the tests", analysis, ("build",), True),
     Stage("asan", "with address and undefined sanitizers", sanitized("asan", ("unit", "golden", "fuzz"))),
     Stage("fuzz", f"{FUZZ_SECONDS} s of every fuzzer", lambda: builds.fuzz(FUZZ_SECONDS), ("asan",)),
     Stage("tsan", "unit tests with the thread sanitizer", sanitized("tsan", ("unit",))),

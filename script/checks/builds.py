@@ -21,12 +21,13 @@ def build_folder(preset: str) -> Path:
     return ROOT / "build" / preset
 
 
-def build(preset: str) -> Outcome:
+def build(preset: str, kinds: tuple[str, ...] = ()) -> Outcome:
+    """All of it, or what the tests of some kinds need."""
     name = f"build/{preset}"
-    steps = (
-        ("configure", ["cmake", "--preset", preset]),
-        ("build", ["cmake", "--build", "--preset", preset, "-j", str(JOBS)]),
-    )
+    make = ["cmake", "--build", "--preset", preset, "-j", str(JOBS)]
+    if kinds:
+        make += ["--target", *(f"tests/{kind}/all" for kind in kinds)]
+    steps = (("configure", ["cmake", "--preset", preset]), ("build", make))
     for step, command in steps:
         status, tail = run(f"{preset}-{step}", command)
         if status != 0:
