@@ -6,17 +6,11 @@
 #include <algorithm>
 
 #include "analyzer/forecast/edit.h"
-#include "analyzer/forecast/techniques/blocks.h"
+#include "analyzer/forecast/techniques/passes.h"
 #include "analyzer/forecast/techniques/rows.h"
 
 namespace vramtrace::forecast {
 namespace {
-
-// transformers turns its cache off with checkpointing: what the cache copied is not asked for.
-bool IsCacheCopy(const Stream& stream, const Request& request) {
-  const Site& site = stream.SiteOf(request);
-  return site.phase == Phase::kForward && site.text.starts_with("transformers/cache_utils.py");
-}
 
 class Checkpointing {
  public:
@@ -37,6 +31,7 @@ class Checkpointing {
   void Recompute(size_t index) {
     const BlockWindow& window = windows_[index];
     for (const RequestId id : window.requests) {
+      // transformers turns its cache off with checkpointing.
       if (IsCacheCopy(stream_, stream_[id])) edit_.Remove(id);
     }
     if (window.block % options_.every != 0) return;

@@ -19,6 +19,14 @@ VRAMTRACE_ROW(Is8Bit, Apply8BitAdam)
 VRAMTRACE_ROW(IsPaged8Bit, ApplyPaged8Bit)
 VRAMTRACE_ROW(IsLion, ApplyLion)
 VRAMTRACE_ROW(IsInBackward, ApplyInBackward)
+// lowrank.cpp
+VRAMTRACE_ROW(IsLowRank, ApplyLora)
+// freeze.cpp
+VRAMTRACE_ROW(IsFrozen, ApplyFreeze)
+// autocast.cpp
+VRAMTRACE_ROW(IsAutocast, ApplyAutocast)
+// pure_half.cpp
+VRAMTRACE_ROW(IsPureHalf, ApplyPureHalf)
 #undef VRAMTRACE_ROW
 
 }  // namespace vramtrace::forecast
