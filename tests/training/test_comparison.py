@@ -9,7 +9,7 @@ from comparison import compare, compare_identity
 from report import LiveBlock, Report
 
 WEIGHT = LiveBlock(0x1000, 1024, 1000, "weight", ("a.weight",))
-STATE = LiveBlock(0x2000, 512, 512, "optimizer_state", ("tied.exp_avg",))
+STATE = LiveBlock(0x2000, 512, 512, "optimizer_state", ("tied.exp_avg", "alias.exp_avg"))
 OTHER = LiveBlock(0x3000, 512, 4, "activation", ())
 RIGHT = Report(
     allocated_peak=2048,
@@ -66,6 +66,7 @@ def test_the_right_report_passes() -> None:
         with_block(WEIGHT, names=("a.weight", "b.weight")),
         with_block(WEIGHT, names=()),
         with_block(STATE, names=()),
+        with_block(STATE, names=("tied.exp_avg",)),
         with_block(STATE, names=("other.exp_avg",)),
         with_block(OTHER, memory_class="weight"),
     ],

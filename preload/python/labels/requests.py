@@ -27,7 +27,7 @@ class Requests:
             self.registry.add_root(call["self"])
         if bits & (MODULES | OUT_OF_MEMORY):
             self.add_known_roots()
-            self.labeller.label_everything()
+            self.labeller.label_everything(search=bool(bits & OUT_OF_MEMORY))
         if bits & INPUTS:
             if call is None:
                 native.expect_inputs()

@@ -4,6 +4,7 @@ Labels cost about a millisecond for 150 parameters, and a trace has to last for 
 around the first FULL_STEPS steps of each optimizer, and afterwards only when the bytes that survive a step
 have changed since (something new persists), with a growing distance."""
 
+import gc
 import sys
 import weakref
 
@@ -72,7 +73,7 @@ class Labeller:
         self.registry = registry
         self.notes = {}  # id(optimizer) -> OptimizerNotes
         self.counter = StepCounter()
-        self.known_names = (None, {})  # (step, id(parameter) -> name)
+        self.known_names = (None, {})  # (step, id(parameter) -> names)
         self.labelled_step = None  # the step before whose optimizers the modules were labelled
         # A surprise while naming must not cost the step marks.
         self.name_model = careful(self.label_model, NAMING)
@@ -120,10 +121,10 @@ class Labeller:
     # ---------------------------------------------------------------------------------------------- labels
 
     def names(self):
-        """id(parameter) -> its first name."""
+        """id(parameter) -> its names; a tied one has several."""
         names = {}
         for name, parameter in self.registry.parameters():
-            names.setdefault(id(parameter), name)
+            names.setdefault(id(parameter), []).append(name)
         return names
 
     def names_for(self, optimizer):
@@ -150,24 +151,25 @@ class Labeller:
             whole = self.labelled_step != self.counter.number
             if whole:
                 self.labelled_step = self.counter.number
-                self.label_modules(names)
+                self.label_modules()
             for index, parameter in enumerate(parameters_of(optimizer)):
-                name = names.get(id(parameter))
-                if name is None:  # of no module: its place in the optimizer is its name
-                    self.label_parameter(f"param.{index}", parameter, True)
+                known = names.get(id(parameter))
+                if known is None:  # of no module: its place in the optimizer is its name
+                    self.label_parameter(f"param.{index}", parameter)
                 elif not whole:
-                    self.label_parameter(name, parameter, True)
+                    for name in known:
+                        self.label_parameter(name, parameter)
 
-    def label_modules(self, names):
+    def label_modules(self):
         self.registry.name_modules()
         for name, parameter in self.registry.parameters():
-            self.label_parameter(name, parameter, names.get(id(parameter)) == name)
+            self.label_parameter(name, parameter)
         for name, buffer in self.registry.buffers():
             tensors.label(tensors.BUFFER, buffer, name)
 
-    def label_parameter(self, name, parameter, first_name):
+    def label_parameter(self, name, parameter):
         tensors.label(tensors.PARAMETER, parameter, name)
-        gradient = parameter.grad if first_name and parameter.is_leaf else None
+        gradient = parameter.grad if parameter.is_leaf else None
         if gradient is not None:
             tensors.label(tensors.GRADIENT, gradient, name)
 
@@ -176,8 +178,8 @@ class Labeller:
             names = self.names_for(optimizer)
             order = {id(p): f"param.{i}" for i, p in enumerate(parameters_of(optimizer))}
             for parameter, state in list(optimizer.state.items()):
-                name = names.get(id(parameter)) or order.get(id(parameter)) or ""
-                self.label_state(name, "", state, 0)
+                for name in names.get(id(parameter)) or [order.get(id(parameter), "")]:
+                    self.label_state(name, "", state, 0)
 
     def label_state(self, name, key, value, depth):
         """A state is a tensor, or a dict or list of such (L-BFGS keeps lists of directions)."""
@@ -190,15 +192,21 @@ class Labeller:
             for inner, element in enumerate(value):
                 self.label_state(name, key + "." + str(inner) if key else str(inner), element, depth + 1)
 
-    def label_everything(self):
-        """At an out of memory, or a step's first forward: whatever is alive, step or no step."""
+    def label_everything(self, search=False):
+        """Whatever is alive, step or no step: at a step's first forward, and at an out of memory, when it
+        also searches for optimizers whose steps nobody saw."""
         check_broken()
         with self.torch._C.DisableTorchFunction():
-            self.label_modules(self.names())
-        for notes in list(self.notes.values()):
-            optimizer = notes.reference()
+            self.label_modules()
+        optimizers = [notes.reference() for notes in list(self.notes.values())]
+        for optimizer in optimizers + (self.unseen_optimizers() if search else []):
             if optimizer is not None:
                 self.label_states(optimizer)
+
+    def unseen_optimizers(self):
+        """A step inside a compiled function calls no hook. Nothing of the objects is called."""
+        kind = sys.modules["torch.optim.optimizer"].Optimizer
+        return [o for o in gc.get_objects() if kind in type(o).__mro__ and id(o) not in self.notes]
 
 
 def parameters_of(optimizer):

@@ -51,19 +51,16 @@ class Model(nn.Module):
 
 
 def account(when, model, optimizers) -> None:
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        note(when, "PARAMETER", name, parameter)
-    for name, parameter in model.named_parameters():
-        if parameter.grad is not None:
-            note(when, "GRADIENT", name, parameter.grad)
     for name, buffer in model.named_buffers():
         note(when, "BUFFER", name, buffer)
-    names = {id(p): n for n, p in reversed(list(model.named_parameters()))}
-    for optimizer in optimizers:
-        for parameter, state in optimizer.state.items():
-            for key, value in state.items():
-                if torch.is_tensor(value) and value.is_cuda:
-                    note(when, "OPTIMIZER_STATE", names[id(parameter)], value, key)
+    for name, parameter in model.named_parameters(remove_duplicate=False):  # a tied one has all its names
+        note(when, "PARAMETER", name, parameter)
+        if parameter.grad is not None:
+            note(when, "GRADIENT", name, parameter.grad)
+        state = next((o.state[parameter] for o in optimizers if parameter in o.state), {})
+        for key, value in state.items():
+            if torch.is_tensor(value) and value.is_cuda:
+                note(when, "OPTIMIZER_STATE", name, value, key)
 
 
 torch.manual_seed(1)
