@@ -71,7 +71,9 @@ void Collect(const Node& module, const std::string& path, std::set<std::string>*
     if (names.size() > 1) chosen.insert(names.begin(), names.end());
   }
   for (const auto& [name, child] : module.children) {
-    const std::string below = path.empty() ? name : path + "." + name;
+    std::string below = path;
+    if (!below.empty()) below += '.';
+    below += name;
     if (chosen.contains(name)) {
       blocks->insert(below);
     } else {
