@@ -1,20 +1,12 @@
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 
+#include "analyzer/cli/dry_run.h"
+#include "analyzer/cli/dry_run_options.h"
 #include "analyzer/cli/dry_run_verdict.h"
-#include "analyzer/cli/launch/child.h"
-#include "analyzer/cli/launch/host_memory.h"
-#include "analyzer/cli/launch/installation.h"
-#include "analyzer/cli/launch/paths.h"
-#include "analyzer/cli/launch/shield.h"
 #include "analyzer/cli/launch/status.h"
-#include "analyzer/cli/launch/supervise.h"
-#include "analyzer/cli/launch/trackers.h"
 #include "analyzer/cli/launch/units.h"
 #include "analyzer/cli/program.h"
 #include "analyzer/report/build.h"
@@ -46,18 +38,9 @@ class DryRunCommand final : public ProgramCommand {
     app.add_option("--count", count_, "How many of them the machine has")->check(CLI::Range(1, 16));
     app.add_option("--budget", budget_,
                    "Exit with 1 when the peak of device used, context included, is more than this");
-    app.add_option("--steps", steps_,
-                   "Stop after this many optimizer steps; auto: after three without a new peak; all: never");
-    app.add_option("--timeout", time_out_, "Stop after this time: 90s, 10m, 1h30m");
-    app.add_flag("--in-place", in_place_, "Let the program really write where it likes");
-    app.add_option("--protect", protect_, "Another folder whose files must not change (more than once)");
+    options_.AddTo(app);
     app.add_flag("--keep", keep_, "Keep what the program wrote into the scratch layer, and say where");
-    app.add_flag("--no-scratch", no_scratch_,
-                 "Do not mount a scratch layer; stop before the first existing file is overwritten");
-    app.add_flag("--offline", offline_, "Forbid Hugging Face's libraries the network, uploads included");
     app.add_option("--total", total_, "Memory of the card in place of the catalogue's");
-    app.add_option("--host-memory", host_memory_,
-                   "Host memory that the program may use; default: what is free");
     app.add_option("-o,--output", output_, "The trace's file or folder, as for `record`");
   }
 
@@ -68,26 +51,21 @@ class DryRunCommand final : public ProgramCommand {
     if (const std::string problem = output.Prepare(); !problem.empty()) {
       Say(fmt::format("{}; the program runs without a trace", problem));
     }
-    std::string problem;
-    launch::Shield shield = launch::RaiseShield(
-        {.folders = folders_, .output = output.Folder(), .in_place = in_place_, .allow_layer = !no_scratch_},
-        &problem);
-    if (!problem.empty()) {
-      Say(problem);
-      return kUsage;
+    const DryRunRequest request = RequestFor(program);
+    auto prepared = PrepareDryRun(request, output);
+    if (const auto* problem = std::get_if<DryRunProblem>(&prepared)) {
+      Say(problem->words);
+      return problem->exit_code;
     }
-    launch::Environment environment(environ);
-    if (!Prepare(shield, output, &environment)) return kBadInput;
-    SayStart(shield);
-    return Execute(program, output, &shield, &environment);
+    auto& ready = std::get<PreparedDryRun>(prepared);
+    if (ready.dropped_visible_devices) {
+      Say("CUDA_VISIBLE_DEVICES is not passed on: --gpu and --count say what the machine has");
+    }
+    SayStart(ready.shield);
+    return Execute(request, output, &ready);
   }
 
  private:
-  struct Limits {
-    std::optional<uint64_t> budget, total, host_memory;
-    std::chrono::milliseconds time_out{};
-  };
-
   // Reads the options' texts. False: what is wrong has been said.
   bool Understand() {
     gpu_ = catalogue::FindGpu(gpu_name_);
@@ -101,98 +79,30 @@ class DryRunCommand final : public ProgramCommand {
       Say(why);
       return false;
     }
-    const bool sizes = TakeSize("--budget", budget_, &limits_.budget) &&
-                       TakeSize("--total", total_, &limits_.total) &&
-                       TakeSize("--host-memory", host_memory_, &limits_.host_memory);
-    if (!sizes) return false;
-    total_bytes_ = limits_.total.value_or(totals ? totals->cuda_bytes : 0);
-    total_basis_ = limits_.total ? "given with --total" : catalogue::BasisText(totals->cuda_basis);
-
-    const auto duration = launch::ParseDuration(time_out_);
-    if (!duration) {
-      Say(fmt::format("--timeout {}: not a time; try 90s, 10m or 1h30m", time_out_));
+    if (!TakeSize("--budget", budget_, &budget_bytes_) || !TakeSize("--total", total_, &given_total_)) {
       return false;
     }
-    limits_.time_out = *duration;
-    const bool number = !steps_.empty() && steps_.size() < 10 &&
-                        steps_.find_first_not_of("0123456789") == std::string::npos && std::stol(steps_) > 0;
-    if (steps_ != "auto" && steps_ != "all" && !number) {
-      Say(fmt::format("--steps {}: not a number of steps; try auto, all or 5", steps_));
-      return false;
-    }
-    return TakeFolders();
+    total_bytes_ = given_total_.value_or(totals ? totals->cuda_bytes : 0);
+    total_basis_ = given_total_ ? "given with --total" : catalogue::BasisText(totals->cuda_basis);
+    return options_.Understand();
   }
 
-  static bool TakeSize(std::string_view option, const std::string& text, std::optional<uint64_t>* bytes) {
-    if (text.empty()) return true;
-    *bytes = launch::ParseSize(text);
-    if (!*bytes) Say(fmt::format("{} {}: not a size; try 20GiB or 512MiB", option, text));
-    return bytes->has_value();
-  }
-
-  bool TakeFolders() {
-    std::error_code error;
-    folders_ = {fs::canonical(fs::current_path(error), error)};
-    if (error) {
-      Say(fmt::format("the working folder cannot be read: {}", error.message()));
-      return false;
-    }
-    for (const std::string& text : protect_) {
-      const fs::path folder = fs::canonical(text, error);
-      if (error || !fs::is_directory(folder, error)) {
-        Say(fmt::format("--protect {}: no such folder", text));
-        return false;
-      }
-      const auto covers = [&](const fs::path& other) { return launch::IsInside(folder, other); };
-      if (std::none_of(folders_.begin(), folders_.end(), covers)) folders_.push_back(folder);
-    }
-    return true;
-  }
-
-  bool Prepare(const launch::Shield& shield, const launch::TraceOutput& output,
-               launch::Environment* environment) const {
-    const auto libraries = launch::FindLibraryFolder(launch::ThisExecutable());
-    if (!libraries.ok()) {
-      Say(fmt::format("{}: {}", libraries.error().file, libraries.error().message));
-      return false;
-    }
-    const auto simulator = launch::FindSimulator(libraries.value());
-    if (!simulator.ok()) {
-      Say(fmt::format("{}: {}", simulator.error().file, simulator.error().message));
-      return false;
-    }
-    std::vector<std::string> preloads = {launch::RecorderIn(libraries.value()).string()};
-    preloads.insert(preloads.end(), simulator.value().libraries.begin(), simulator.value().libraries.end());
-    if (const auto bad = environment->Preload(preloads)) {
-      Say(fmt::format(
-          "{}: the loader cannot preload a path with spaces or colons; install vramtrace elsewhere", *bad));
-      return false;
-    }
-    environment->Set("VRAMTRACE_OUTPUT",
-                     shield.layer ? output.Pattern(shield.layer->OutputInside()) : output.Pattern());
-    environment->Set("VRAMTRACE_DRY_RUN", "1");
-    // Where it is not set, the program runs to its own end.
-    environment->Remove("VRAMTRACE_DRY_RUN_STEPS");
-    if (steps_ != "all") environment->Set("VRAMTRACE_DRY_RUN_STEPS", steps_);
-    environment->Set("VRAMTRACE_SIM_GPU", gpu_->id);
-    environment->Set("VRAMTRACE_SIM_COUNT", std::to_string(count_));
-    if (limits_.total) environment->Set("VRAMTRACE_SIM_TOTAL", std::to_string(*limits_.total));
-    environment->Set("VRAMTRACE_SIM_REPORT", launch::SimulatorReportPattern(shield.Private()));
-    environment->Set("TRITON_LIBCUDA_PATH", simulator.value().folder.string());
-    if (environment->Get("CUDA_VISIBLE_DEVICES")) {
-      environment->Remove("CUDA_VISIBLE_DEVICES");
-      Say("CUDA_VISIBLE_DEVICES is not passed on: --gpu and --count say what the machine has");
-    }
-    launch::SetTrackersOffline(shield.Private(), environment);
-    if (offline_) launch::SetHubOffline(environment);
-    return true;
+  DryRunRequest RequestFor(const std::vector<std::string>& program) const {
+    DryRunRequest request;
+    request.program = program;
+    request.gpu = gpu_;
+    request.count = count_;
+    request.total = given_total_;
+    options_.Apply(&request);
+    return request;
   }
 
   void SayStart(const launch::Shield& shield) const {
     Say(fmt::format("dry run on {} simulated {} with {} ({})", count_ == 1 ? "a" : std::to_string(count_),
                     gpu_->device_name, report::Size(total_bytes_), total_basis_));
     std::string where;
-    for (const fs::path& folder : folders_) where += (where.empty() ? "" : " and ") + folder.string();
+    for (const fs::path& folder : options_.folders())
+      where += (where.empty() ? "" : " and ") + folder.string();
     switch (shield.kind) {
       case launch::ShieldKind::kScratchLayer:
         Say(fmt::format("what it writes under {} goes to a scratch layer that is {}", where,
@@ -208,38 +118,24 @@ class DryRunCommand final : public ProgramCommand {
         Say("--in-place: what it writes is really written");
         break;
     }
+    const std::string& steps = options_.steps();
     Say(fmt::format("experiment trackers are offline; it stops {}after {}",
-                    steps_ == "auto"  ? "after three steps without a new peak, or "
-                    : steps_ == "all" ? ""
-                                      : fmt::format("after {} steps, or ", steps_),
-                    launch::DurationText(limits_.time_out)));
+                    steps == "auto"  ? "after three steps without a new peak, or "
+                    : steps == "all" ? ""
+                                     : fmt::format("after {} steps, or ", steps),
+                    launch::DurationText(options_.time_out())));
   }
 
-  int Execute(const std::vector<std::string>& program, const launch::TraceOutput& output,
-              launch::Shield* shield, launch::Environment* environment) const {
-    launch::HostMemoryWatch host_memory(limits_.host_memory);
-    launch::Ending ending;
-    {
-      launch::AdoptOrphans();
-      const launch::SignalQueue signals;
-      const launch::Child child = launch::Launch({.command = program,
-                                                  .scratch = shield->layer.get(),
-                                                  .guarded = shield->guard != nullptr,
-                                                  .signal_on_wrapper_death = SIGKILL},
-                                                 *environment, signals);
-      if (child.process < 0) {
-        Say(child.error);
-        output.RemoveEmptyFolder();
-        return child.exit_code;
-      }
-      ending = launch::Supervise(child, signals,
-                                 {.time_out = limits_.time_out,
-                                  .guard = shield->guard.get(),
-                                  .host_memory = &host_memory,
-                                  .whole_tree = true,
-                                  .still_wanted = [&] { return output.Find().empty(); }});
-      if (child.guard >= 0) close(child.guard);
+  int Execute(const DryRunRequest& request, const launch::TraceOutput& output,
+              PreparedDryRun* prepared) const {
+    launch::Shield* shield = &prepared->shield;
+    const auto executed = ExecuteDryRun(request, output, prepared);
+    if (const auto* problem = std::get_if<DryRunProblem>(&executed)) {
+      Say(problem->words);
+      output.RemoveEmptyFolder();
+      return problem->exit_code;
     }
+    const auto& ending = std::get<launch::Ending>(executed);
     const DryRunVerdict verdict =
         Judge({.gpu_name = std::string(gpu_->device_name),
                .total_basis = total_basis_,
@@ -247,13 +143,13 @@ class DryRunCommand final : public ProgramCommand {
                .processes = launch::ReadSimulatorReports(shield->Private()),
                .exit_code = launch::ExitCode(ending.wait_status),
                .stop = ending.stop,
-               .budget_bytes = limits_.budget,
+               .budget_bytes = budget_bytes_,
                .trace = ReadTraces(output)});
     for (const std::string& line : verdict.lines) Say(line);
     SayScratch(shield);
     // That a run which was stopped left no trace is no wonder.
     if (!ending.stop || !output.Find().empty()) {
-      SayTraces(output, program, *environment, /*unwritten=*/verdict.used_device);
+      SayTraces(output, request.program, prepared->environment, /*unwritten=*/verdict.used_device);
     }
     if (ending.stop || verdict.exit_code != launch::ExitCode(ending.wait_status)) return verdict.exit_code;
     shield->layer.reset();  // before a signal may end this process
@@ -295,22 +191,15 @@ class DryRunCommand final : public ProgramCommand {
   std::string gpu_name_;
   int count_ = 1;
   std::string budget_;
-  std::string steps_ = "auto";
-  std::string time_out_{kDefaultTimeOut};
-  bool in_place_ = false;
-  std::vector<std::string> protect_;
+  DryRunOptions options_{std::string(kDefaultTimeOut)};
   bool keep_ = false;
-  bool no_scratch_ = false;
-  bool offline_ = false;
   std::string total_;
-  std::string host_memory_;
   std::string output_;
 
   const catalogue::Gpu* gpu_ = nullptr;
-  Limits limits_;
+  std::optional<uint64_t> budget_bytes_, given_total_;
   uint64_t total_bytes_ = 0;
   std::string total_basis_;
-  std::vector<fs::path> folders_;
 };
 
 }  // namespace

@@ -29,10 +29,10 @@ constexpr Residuals kOfBasis[] = {
     {{0.01, 0.01}, {0.16, 0.06}},        // kOneSample
 };
 
-// Dry runs against real cards: published measurements that were run again on the simulated device. Fitted on
-// every second one of 73 in the order of the list. The other half lies within, but for runs whose batch
-// lengths nobody wrote down (reserved moves by tens of percent with their order: that is the spread of
-// reserved, not this band) and one whose trainer is not public. tests/accuracy/batch/README.md has the list.
+// Dry runs against real cards: published measurements that were run again on the simulated device. Made of
+// every second one; the others lie within. Left out: runs whose batch lengths nobody wrote down (reserved
+// moves by tens of percent with their order: that is the spread of reserved, not this band) and one whose
+// trainer is not public. tests/accuracy/batch/README.md, Real cards.
 constexpr Residuals kOfDryRun = {{0.001, 0.001}, {0.01, 0.01}};
 constexpr Residuals kOfDryRunWithConvolutions = {{0.002, 0.011}, {0.065, 0.048}};
 

@@ -1,5 +1,6 @@
 #include "analyzer/cli/launch/child.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -76,6 +77,13 @@ bool Receive(int socket, Message* message, int* descriptor) {
   _exit(kExitNotExecutable);
 }
 
+void Quieten(int output) {
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+}
+
 [[noreturn]] void BecomeCommand(const LaunchOptions& options, char* const* arguments,
                                 char* const* environment, const SignalQueue& signals, pid_t wrapper,
                                 int socket) {
@@ -93,6 +101,7 @@ bool Receive(int socket, Message* message, int* descriptor) {
     Send(socket, {Stage::kGuardReady, 0}, guard);
     close(guard);
   }
+  if (options.output >= 0) Quieten(options.output);
   signals.RestoreInChild();
   // Searches PATH and runs a script without an interpreter line by the shell, as a shell would.
   execvpe(arguments[0], arguments, environment);

@@ -38,6 +38,8 @@ struct LaunchOptions {
   const ScratchLayer* scratch = nullptr;
   bool guarded = false;             // install the overwrite guard
   int signal_on_wrapper_death = 0;  // what the child gets when the wrapper is killed
+  // Descriptor for the command's stdout and stderr, which then reads nothing; -1: the wrapper's own three.
+  int output = -1;
 };
 
 struct Child {
