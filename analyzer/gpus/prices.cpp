@@ -117,7 +117,7 @@ trace::Result<PriceTable> ParsePrices(std::string_view text, const std::string& 
     if (line.empty() || line == "\r") continue;
     if (header.empty()) {
       header = line;
-      const catalogue::CsvTable probe(header + "\n" + header);
+      const catalogue::CsvTable probe(fmt::format("{}\n{}", header, header));
       for (const std::string_view column : kNeeded) {
         if (probe.Field(0, column).empty()) {
           return trace::Error{file, offset, fmt::format("the header has no column '{}'", column)};
@@ -125,7 +125,8 @@ trace::Result<PriceTable> ParsePrices(std::string_view text, const std::string& 
       }
       continue;
     }
-    trace::Result<Offer> offer = ParseLine({file, number, offset, catalogue::CsvTable(header + "\n" + line)});
+    trace::Result<Offer> offer =
+        ParseLine({file, number, offset, catalogue::CsvTable(fmt::format("{}\n{}", header, line))});
     if (!offer.ok()) return offer.error();
     table.offers.push_back(std::move(offer.value()));
   }
