@@ -57,6 +57,40 @@ TEST(LoraTest, IsRefusedWithoutLinearLayers) {
             "lora cannot be applied: the model has no linear layers to adapt");
 }
 
+TEST(QloraTest, KeepsWeightsInFourBits) {
+  LinearModel model;
+  const Stream edited = std::get<Stream>(Apply(model.stream(), "qlora"));
+  // 1024 x 1024 elements: 0.5 bytes each, a scale a block of 64, 4 bytes for 256 scales, two tables, an
+  // offset.
+  const Bytes quantised = (1 << 20) / 2 + (1 << 14) + (1 << 6) * 4 + 16 * 4 + 256 * 4 + 4;
+  EXPECT_EQ(Sum(edited, MemoryClass::kWeight), kTable + kWeight + 3 * (quantised + kAdapter / 2));
+  EXPECT_EQ(Sum(edited, MemoryClass::kGradient), 2 * 3 * kAdapter / 2);
+  EXPECT_TRUE(FindTechnique("qlora")->is_on(edited));
+}
+
+TEST(QloraTest, HoldsOneWeightInHalfPrecisionAtATime) {
+  LinearModel model;
+  Bytes widest = 0;
+  const Stream edited = std::get<Stream>(Apply(model.stream(), "qlora"));
+  Bytes alive = 0;
+  for (const Event& event : edited.events) {
+    if (event.kind == EventKind::kStepEnd) continue;
+    const Request& request = edited[event.request];
+    if (request.bytes != kWeight / 2 || request.memory_class != MemoryClass::kTemporary) continue;
+    alive += event.kind == EventKind::kAllocate ? request.bytes : 0 - request.bytes;
+    widest = std::max(widest, alive);
+  }
+  EXPECT_EQ(widest, kWeight / 2);
+}
+
+TEST(QloraTest, IsRefusedForTransposedLayers) {
+  LinearModel model;
+  model.stream().modules.push_back({"other", "Conv1D"});
+  EXPECT_EQ(std::get<std::string>(Apply(model.stream(), "qlora")),
+            "qlora cannot be applied: bitsandbytes quantises nn.Linear, and this model's layers are "
+            "transformers' Conv1D");
+}
+
 TEST(FreezeTest, TrainsTheLastBlockAndTheHead) {
   LinearModel model;
   const Stream edited = std::get<Stream>(Apply(model.stream(), "freeze"));

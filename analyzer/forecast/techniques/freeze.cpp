@@ -39,7 +39,7 @@ Edited ApplyFreeze(const Stream& stream, const TechniqueOptions& options) {
   const OptimizerRecipe recipe = RecipeOf(stream);
   const Graph graph(stream);
   Edit edit(stream);
-  Freeze(graph, kept, {}, &edit);
+  Freeze(graph, kept, {}, {}, &edit);
   Stream edited = std::move(edit).Finish();
   for (Parameter& parameter : edited.parameters) {
     parameter.trained = parameter.trained && kept.contains(parameter.name);

@@ -18,8 +18,8 @@ bool IsAttention(const std::string& path) {
 
 class LowRank {
  public:
-  LowRank(const Stream& stream, const TechniqueOptions& options)
-      : stream_(stream), options_(options), graph_(stream), edit_(stream) {
+  LowRank(const Stream& stream, const TechniqueOptions& options, bool quantised)
+      : stream_(stream), options_(options), quantised_(quantised), graph_(stream), edit_(stream) {
     for (const LinearLayer& linear : InnerLinears(stream)) {
       if (options.targets == "attention" && !IsAttention(linear.path)) continue;
       adapted_.insert(linear.path);
@@ -33,7 +33,9 @@ class LowRank {
     if (OptimizerPlaces(stream_).empty()) return "no optimizer step was completed";
     const OptimizerRecipe recipe = RecipeOf(stream_);
     FindWorkspace();
-    Freeze(graph_, {}, adapted_, &edit_);
+    // A cast copy of the input is saved in place of the input.
+    const bool casts = quantised_ && stream_[linears_.front().weight].element_size == kFloat;
+    Freeze(graph_, {}, adapted_, casts ? std::set<std::string>() : adapted_, &edit_);
     for (const LinearLayer& linear : linears_) AddWeights(linear);
     for (const auto& [number, node] : graph_.nodes()) AddToNode(number, node);
     Stream edited = std::move(edit_).Finish();
@@ -55,12 +57,14 @@ class LowRank {
 
   void AddWeights(const LinearLayer& linear) {
     const Parameter& base = stream_[linear.weight];
+    if (quantised_) Quantise(linear.weight);
     const auto add = [&](const char* name, uint64_t rows, uint64_t columns) {
       Parameter parameter;
       parameter.module_path = linear.path + name;
       parameter.name = parameter.module_path + ".weight";
-      parameter.element_size = std::max<uint32_t>(1, base.element_size);
-      parameter.dtype = base.dtype;
+      // bitsandbytes' layer has its adapters in the type it computes in.
+      parameter.element_size = quantised_ ? kHalf : std::max<uint32_t>(1, base.element_size);
+      parameter.dtype = quantised_ ? "bfloat16" : base.dtype;
       parameter.shape = {static_cast<int64_t>(rows), static_cast<int64_t>(columns)};
       parameter.bytes = rows * columns * parameter.element_size;
       parameter.trained = true;
@@ -79,6 +83,33 @@ class LowRank {
     const ParameterId b = add(".lora_B.default", linear.out, options_.rank);
     of_module_[linear.path] = {&linear, a, b};
   }
+
+  // NF4 with double quantisation: half a byte an element, an 8-bit scale a block of 64, one of 4 bytes for
+  // 256 of those, and two tables. Source: arXiv 2305.14314; bitsandbytes/functional.py.
+  void Quantise(ParameterId id) {
+    const Parameter& parameter = stream_[id];
+    const uint64_t elements = parameter.elements();
+    const uint64_t blocks = (elements + kBlock - 1) / kBlock;
+    const uint64_t outer = (blocks + kOuterBlock - 1) / kOuterBlock;
+    for (uint32_t i = 0; i < stream_.requests.size(); ++i) {
+      const Request& request = stream_.requests[i];
+      if (request.memory_class != MemoryClass::kWeight || request.parameter != id) continue;
+      const uint32_t place = edit_.SpanOf(RequestId{i}).allocated;
+      if (place == Span::kOpen) continue;
+      edit_.Resize(RequestId{i}, (elements + 1) / 2);
+      for (const Bytes bytes : {blocks, outer * kFloat, Bytes{16} * kFloat, Bytes{256} * kFloat, kFloat}) {
+        Request scale = request;
+        scale.bytes = bytes;
+        scale.law = SizeLaw::Fixed(bytes);
+        edit_.AllocateAfter(place, scale);
+      }
+    }
+  }
+
+  static constexpr uint32_t kHalf = 2;
+  static constexpr uint64_t kBlock = 64;
+  static constexpr uint64_t kOuterBlock = 256;
+  static constexpr Bytes kFloat = 4;
 
   [[nodiscard]] SiteId SiteOfWeight(ParameterId id) const {
     for (const Request& request : stream_.requests) {
@@ -121,24 +152,81 @@ class LowRank {
     if (workspace_.bytes > 0) edit_.FreeBefore(edit_.AllocateBefore(place, workspace_), place);
   }
 
+  static void Times(Request* request, uint64_t numerator, uint64_t denominator) {
+    request->bytes = (request->bytes * numerator + denominator - 1) / denominator;
+    request->law = request->law.Times(numerator, denominator);
+  }
+
+  [[nodiscard]] Request Sized(Request request, Bytes bytes) const {
+    request.bytes = bytes;
+    request.law = SizeLaw::Fixed(bytes);
+    return request;
+  }
+
   // The recorded result becomes the sum. Returns the thin layer's result.
   Request AddForward(const Layer& layer, RequestId result) {
     const uint32_t place = edit_.SpanOf(result).allocated;
+    const bool casts = Casts(layer);
     const Request whole = Like(result, MemoryClass::kTemporary);
-    Request thin = Like(result, MemoryClass::kActivation);
-    thin.law = thin.law.Times(options_.rank, layer.linear->out);
-    thin.bytes = (thin.bytes * options_.rank + layer.linear->out - 1) / layer.linear->out;
+    Request narrow = whole;  // in the type of the adapters
+    if (casts) Times(&narrow, 1, 2);
+    Request thin = narrow;
+    thin.memory_class = MemoryClass::kActivation;
     thin.saved = true;
-    const RequestId base = edit_.AllocateBefore(place, whole);
+    Times(&thin, options_.rank, layer.linear->out);
+    RequestId base = RequestId::kNone;
+    if (quantised_) {
+      base = AddQuantisedProduct(layer, place, whole, narrow);
+    } else {
+      base = edit_.AllocateBefore(place, whole);
+    }
+    if (casts) {
+      Request input = narrow;
+      input.memory_class = MemoryClass::kActivation;
+      Times(&input, layer.linear->in, layer.linear->out);
+      input_ = edit_.AllocateBefore(place, input);
+    }
     thin_ = edit_.AllocateBefore(place, thin);
     Scratch(place);
-    const RequestId raised = edit_.AllocateBefore(place, whole);
+    const RequestId raised = edit_.AllocateBefore(place, narrow);
     Scratch(place);
-    const RequestId scaled = edit_.AllocateBefore(place, whole);
+    const RequestId scaled = edit_.AllocateBefore(place, narrow);
     edit_.FreeBefore(raised, place);
     edit_.FreeAfter(scaled, place);
     edit_.FreeAfter(base, place);
     return thin;
+  }
+
+  // The model computes in single precision, the adapters in half: inputs and results are cast.
+  [[nodiscard]] bool Casts(const Layer& layer) const {
+    return quantised_ && stream_[layer.linear->weight].element_size == kFloat;
+  }
+
+  // The weight in half precision and its scales in single, for the product's duration.
+  RequestId AddQuantisedProduct(const Layer& layer, uint32_t place, const Request& whole,
+                                const Request& narrow) {
+    const bool casts = Casts(layer);
+    Request input = narrow;
+    Times(&input, layer.linear->in, layer.linear->out);
+    const RequestId cast = casts ? edit_.AllocateBefore(place, input) : RequestId::kNone;
+    const std::vector<RequestId> weight = Dequantise(layer, place, narrow);
+    const RequestId product = edit_.AllocateBefore(place, narrow);
+    Scratch(place);
+    for (const RequestId id : weight) edit_.FreeBefore(id, place);
+    if (!casts) return product;
+    const RequestId base = edit_.AllocateBefore(place, whole);
+    edit_.FreeBefore(product, place);
+    edit_.FreeBefore(cast, place);
+    return base;
+  }
+
+  std::vector<RequestId> Dequantise(const Layer& layer, uint32_t place, const Request& like) {
+    const uint64_t elements = layer.linear->in * layer.linear->out;
+    std::vector<RequestId> made;
+    for (const Bytes bytes : {elements / kBlock * kFloat, elements / kBlock * kFloat, elements * kHalf}) {
+      made.push_back(edit_.AllocateBefore(place, Sized(like, bytes)));
+    }
+    return made;
   }
 
   RequestId Gradient(uint32_t place, const GraphNode& node, ParameterId id) {
@@ -180,7 +268,11 @@ class LowRank {
     Request scaled = Like(node.backward.front(), MemoryClass::kTemporary);
     scaled.bytes = stream_[result].bytes;
     scaled.law = stream_[result].law;
+    const bool casts = Casts(layer);
+    if (casts) Times(&scaled, 1, 2);
+    const RequestId cast = casts ? edit_.AllocateBefore(place, scaled) : RequestId::kNone;
     const RequestId multiplied = edit_.AllocateBefore(place, scaled);
+    if (casts) edit_.FreeBefore(cast, place);
     Gradient(place, node, layer.b);
     Scratch(place);
     thin.memory_class = MemoryClass::kTemporary;
@@ -191,6 +283,7 @@ class LowRank {
     edit_.FreeBefore(thin_, place);
     Gradient(place, node, layer.a);
     Scratch(place);
+    if (casts) edit_.FreeBefore(input_, place);
     if (input == RequestId::kNone) {
       edit_.FreeBefore(narrow, place);
       return;
@@ -200,14 +293,18 @@ class LowRank {
     const RequestId through_adapter = edit_.AllocateBefore(sum, wide);
     Scratch(sum);
     edit_.FreeBefore(narrow, sum);
+    std::vector<RequestId> weight;
+    if (quantised_) weight = Dequantise(layer, sum, wide);
     const RequestId through_base = edit_.AllocateBefore(sum, wide);
     Scratch(sum);
+    for (const RequestId id : weight) edit_.FreeBefore(id, sum);
     edit_.FreeAfter(through_adapter, sum);
     edit_.FreeAfter(through_base, sum);
   }
 
   const Stream& stream_;
   const TechniqueOptions& options_;
+  bool quantised_;
   Graph graph_;
   Edit edit_;
   std::set<std::string> adapted_;
@@ -215,7 +312,8 @@ class LowRank {
   std::map<std::string, Layer> of_module_;
   std::vector<Parameter> added_;
   Request workspace_;
-  RequestId thin_ = RequestId::kNone;
+  RequestId thin_ = RequestId::kNone;   // of the layer whose forward was written last
+  RequestId input_ = RequestId::kNone;  // its input, cast
   std::pair<uint32_t, uint32_t> gradients_until_{1, 0};
 };
 
@@ -228,7 +326,29 @@ bool IsLowRank(const Stream& stream) {
 }
 
 Edited ApplyLora(const Stream& stream, const TechniqueOptions& options) {
-  return LowRank(stream, options).Apply();
+  return LowRank(stream, options, false).Apply();
+}
+
+bool IsQuantised(const Stream& stream) {
+  return std::any_of(stream.modules.begin(), stream.modules.end(),
+                     [](const Module& module) { return module.class_name == "Linear4bit"; });
+}
+
+Edited ApplyQlora(const Stream& stream, const TechniqueOptions& options) {
+  const auto transposed = [](const Module& module) { return module.class_name == "Conv1D"; };
+  if (std::any_of(stream.modules.begin(), stream.modules.end(), transposed)) {
+    return "bitsandbytes quantises nn.Linear, and this model's layers are transformers' Conv1D";
+  }
+  Edited edited = LowRank(stream, options, true).Apply();
+  if (auto* result = std::get_if<Stream>(&edited)) {
+    const std::vector<LinearLayer> linears = InnerLinears(stream);
+    for (Module& module : result->modules) {
+      const bool inner =
+          std::any_of(linears.begin(), linears.end(), [&](const auto& l) { return l.path == module.path; });
+      if (inner) module.class_name = "Linear4bit";
+    }
+  }
+  return edited;
 }
 
 }  // namespace vramtrace::forecast

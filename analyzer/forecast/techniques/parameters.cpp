@@ -10,8 +10,13 @@ bool IsEmbedding(std::string_view operator_name) { return operator_name.starts_w
 class Freezer {
  public:
   Freezer(const Graph& graph, const std::set<std::string>& kept, const std::set<std::string>& adapted,
-          Edit* edit)
-      : graph_(graph), stream_(graph.stream()), kept_(kept), adapted_(adapted), edit_(edit) {
+          const std::set<std::string>& reading, Edit* edit)
+      : graph_(graph),
+        stream_(graph.stream()),
+        kept_(kept),
+        adapted_(adapted),
+        reading_(reading),
+        edit_(edit) {
     for (const Parameter& parameter : stream_.parameters) {
       (kept.contains(parameter.name) ? trained_modules_ : frozen_modules_).insert(parameter.module_path);
     }
@@ -32,7 +37,7 @@ class Freezer {
         for (const RequestId id : node.backward) edit_->Remove(id);
       }
       if (IsProduct(node.operator_name) && IsFrozenModule(node)) RemoveUnnamedGradient(node);
-      const bool product = IsProduct(node.operator_name) && IsFrozenModule(node) && !IsAdapted(node);
+      const bool product = IsProduct(node.operator_name) && IsFrozenModule(node) && !KeepsInput(node);
       const bool scaling = !above && IsFrozenScaling(node);
       if (scaling) KeepInputGradient(node);
       if (!above && !product && !scaling) continue;
@@ -74,9 +79,9 @@ class Freezer {
     const std::string* path = ModuleOf(node);
     return path != nullptr && frozen_modules_.contains(*path) && !trained_modules_.contains(*path);
   }
-  [[nodiscard]] bool IsAdapted(const GraphNode& node) const {
+  [[nodiscard]] bool KeepsInput(const GraphNode& node) const {
     const std::string* path = ModuleOf(node);
-    return path != nullptr && adapted_.contains(*path);
+    return path != nullptr && reading_.contains(*path);
   }
 
   // With the workspace of the product that makes it.
@@ -150,6 +155,7 @@ class Freezer {
   const Stream& stream_;
   const std::set<std::string>& kept_;
   const std::set<std::string>& adapted_;
+  const std::set<std::string>& reading_;
   Edit* edit_;
   std::set<std::string> trained_modules_;
   std::set<std::string> frozen_modules_;
@@ -233,8 +239,8 @@ std::vector<LinearLayer> InnerLinears(const Stream& stream) {
 }
 
 void Freeze(const Graph& graph, const std::set<std::string>& kept, const std::set<std::string>& adapted,
-            Edit* edit) {
-  Freezer(graph, kept, adapted, edit).Run();
+            const std::set<std::string>& reading, Edit* edit) {
+  Freezer(graph, kept, adapted, reading, edit).Run();
 }
 
 }  // namespace vramtrace::forecast

@@ -34,9 +34,9 @@ struct LinearLayer {
 [[nodiscard]] std::vector<LinearLayer> InnerLinears(const Stream& stream);
 
 // Stops training every parameter but `kept`: their gradients and what is saved for nothing else are taken
-// out of the edit. `adapted`: modules whose input stays saved all the same, and above whose first use nothing
-// needs a gradient; without any, the first use of a kept parameter.
+// out of the edit. `adapted`: modules above whose first use nothing needs a gradient; without any, the first
+// use of a kept parameter. `reading`: modules whose input stays saved all the same.
 void Freeze(const Graph& graph, const std::set<std::string>& kept, const std::set<std::string>& adapted,
-            Edit* edit);
+            const std::set<std::string>& reading, Edit* edit);
 
 }  // namespace vramtrace::forecast

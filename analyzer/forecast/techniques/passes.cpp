@@ -11,6 +11,12 @@ std::string ParentOf(const std::string& path) {
   return dot == std::string::npos ? std::string() : path.substr(0, dot);
 }
 
+// The child of `above` that `path` lies in.
+std::string ChildOf(const std::string& above, const std::string& path) {
+  const size_t from = above.empty() ? 0 : above.size() + 1;
+  return path.size() <= from ? std::string() : path.substr(0, path.find('.', from));
+}
+
 }  // namespace
 
 bool IsCacheCopy(const Stream& stream, const Request& request) {
@@ -95,24 +101,39 @@ uint64_t Graph::ReaderOf(RequestId id) const {
 
 uint32_t Graph::ReleasePlace(RequestId id) const {
   const Request& request = stream_[id];
-  const std::string& path = stream_.SiteOf(request).module_path;
-  const bool own = has_children_[static_cast<size_t>(request.site)];
-  const std::string above = ParentOf(path);
   uint32_t last = spans_[static_cast<size_t>(id)].allocated;
   if (IsCacheCopy(stream_, request)) {
     const Pass* pass = PassOf(NodeOf(request.autograd_number));
     return pass == nullptr ? last : pass->end;
   }
+  const std::string& path = stream_.SiteOf(request).module_path;
+  const bool own = has_children_[static_cast<size_t>(request.site)];
+  const std::string above = ParentOf(path);
+  const std::string reader = ReaderModule(id);
+  // The call that reads it, beside its own module: `x = norm(x); x = layer(x)` lets go when `layer` returns.
+  std::string call;
+  if (!own && IsBelow(reader, above) && !IsBelow(reader, path)) call = ChildOf(above, reader);
+  bool inside = false;
   for (uint32_t place = last + 1; place < stream_.events.size(); ++place) {
     const Event& event = stream_.events[place];
     if (event.kind == EventKind::kStepEnd || event.phase == Phase::kBackward) break;
     if (event.kind != EventKind::kAllocate) continue;
-    last = place;
     const std::string& other = stream_.SiteOf(stream_[event.request]).module_path;
-    if (own && other == path) break;
-    if (other == above || !IsBelow(other, own ? above : (above.empty() ? path : above))) break;
+    if (inside && !IsBelow(other, call)) break;
+    last = place;
+    if (own && other == path) break;  // the sum that takes its name
+    if (!IsBelow(other, above) || (!own && other == above)) break;
+    if (own && call.empty() && !IsBelow(other, path)) call = ChildOf(above, other);  // the next block
+    inside = !call.empty() && IsBelow(other, call);
   }
   return last;
+}
+
+std::string Graph::ReaderModule(RequestId id) const {
+  const GraphNode* node = Find(ReaderOf(id));
+  if (node == nullptr) return {};
+  const std::vector<RequestId>& known = node->forward.empty() ? node->backward : node->forward;
+  return known.empty() ? std::string() : stream_.SiteOf(stream_[known.front()]).module_path;
 }
 
 }  // namespace vramtrace::forecast

@@ -45,6 +45,7 @@ class Graph {
   [[nodiscard]] uint32_t ReleasePlace(RequestId id) const;
 
  private:
+  [[nodiscard]] std::string ReaderModule(RequestId id) const;
   void Read();
   void Link();
 

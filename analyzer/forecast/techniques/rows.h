@@ -21,6 +21,7 @@ VRAMTRACE_ROW(IsLion, ApplyLion)
 VRAMTRACE_ROW(IsInBackward, ApplyInBackward)
 // lowrank.cpp
 VRAMTRACE_ROW(IsLowRank, ApplyLora)
+VRAMTRACE_ROW(IsQuantised, ApplyQlora)
 // freeze.cpp
 VRAMTRACE_ROW(IsFrozen, ApplyFreeze)
 // autocast.cpp
