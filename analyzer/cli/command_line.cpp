@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
 #include "analyzer/cli/subcommand.h"
+#include "analyzer/symbolize/names.h"
+#include "preload/catalogue/edit_distance.h"
 
 namespace vramtrace::cli {
 
@@ -42,6 +45,25 @@ int SplitOffProgram(int argc, const char* const* argv,
   return argc;
 }
 
+// Says so of a word that is no subcommand (CLI11 would call it an extra argument).
+bool SayUnknownSubcommand(std::string_view word, const std::vector<std::unique_ptr<Subcommand>>& commands) {
+  std::vector<std::string_view> names;
+  std::vector<std::string_view> near;
+  size_t nearest = std::max(size_t{2}, word.size() / 3);  // farther than that is no slip
+  for (const auto& command : commands) {
+    if (command->Name() == word) return false;
+    names.push_back(command->Name());
+    const size_t distance = catalogue::EditDistance(word, command->Name());
+    if (distance < nearest) near.clear();
+    if (distance <= nearest) near.push_back(command->Name());
+    nearest = std::min(nearest, distance);
+  }
+  fmt::print(stderr, "vramtrace: there is no command '{}'; {}\n", symbolize::Printable(word),
+             near.empty() ? fmt::format("the commands are {}", fmt::join(names, ", "))
+                          : fmt::format("did you mean {}?", fmt::join(near, " or ")));
+  return true;
+}
+
 }  // namespace
 
 int RunCommandLine(int argc, const char* const* argv) {
@@ -51,6 +73,7 @@ int RunCommandLine(int argc, const char* const* argv) {
   app.failure_message(CLI::FailureMessage::simple);
 
   const std::vector<std::unique_ptr<Subcommand>> commands = MakeSubcommands();
+  if (argc > 1 && argv[1][0] != '-' && SayUnknownSubcommand(argv[1], commands)) return kUsage;
   int code = kDone;
   for (const auto& command : commands) {
     CLI::App* sub = app.add_subcommand(std::string(command->Name()), std::string(command->Summary()));

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "analyzer/cli/launch/inspect.h"
 #include "analyzer/cli/launch/units.h"
@@ -68,29 +69,35 @@ std::string Shown(const fs::path& path) {
   return relative.string();
 }
 
-void SayNothingRecorded(std::span<const std::string> program, const launch::Environment& environment) {
+std::string WhyNothing(std::span<const std::string> program, const launch::Environment& environment,
+                       bool unwritten) {
+  if (unwritten) return "the trace could not be written, as said above";
   const auto file = launch::FindCommand(program[0], environment.Get("PATH").value_or("/bin:/usr/bin"));
   const std::string certain = file ? launch::WhyNotPreloadable(*file) : "";
-  if (!certain.empty()) {
-    Say(fmt::format("nothing was recorded: {}", certain));
-    return;
-  }
-  Say("nothing was recorded: no process of this run used CUDA, or they were started without LD_PRELOAD (a "
-      "container, ssh, sudo, a batch system), or are statically linked");
+  if (!certain.empty()) return certain;
+  return "no process of this run used CUDA, or they were started without LD_PRELOAD (a container, ssh, "
+         "sudo, a batch system), or are statically linked";
 }
 
 }  // namespace
 
-void SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
-               const launch::Environment& environment, bool unwritten) {
-  std::vector<launch::Trace> traces = output.Find();
-  if (traces.empty()) {
+LeftTraces CollectTraces(const launch::TraceOutput& output, std::span<const std::string> program,
+                         const launch::Environment& environment, bool unwritten) {
+  LeftTraces left{.traces = output.Find(), .folder = output.Folder(), .why_none = {}, .gathered = false};
+  if (left.traces.empty()) {
     output.RemoveEmptyFolder();
-    if (unwritten) {
-      Say("nothing was recorded: the trace could not be written, as said above");
-    } else {
-      SayNothingRecorded(program, environment);
-    }
+    left.why_none = WhyNothing(program, environment, unwritten);
+  } else if (left.traces.size() > 1) {
+    left.folder = output.Gather(&left.traces);
+    left.gathered = left.folder != output.Folder();
+  }
+  return left;
+}
+
+void SayTraces(const LeftTraces& left) {
+  const std::vector<launch::Trace>& traces = left.traces;
+  if (traces.empty()) {
+    Say(fmt::format("nothing was recorded: {}", left.why_none));
     return;
   }
   if (traces.size() == 1) {
@@ -99,12 +106,29 @@ void SayTraces(const launch::TraceOutput& output, std::span<const std::string> p
     Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(name)));
     return;
   }
-  const std::string folder = Shown(output.Gather(&traces));
+  const std::string folder = Shown(left.folder);
   Say(fmt::format("{} processes were recorded, their traces are in {}:", traces.size(), folder));
   for (const launch::Trace& trace : traces) {
     Say(fmt::format("  {} ({})", trace.file.filename().string(), report::Size(trace.bytes)));
   }
-  Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(Shown(traces[0].file))));
+  const std::string next = left.gathered ? folder : Shown(traces[0].file);
+  Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(next)));
+}
+
+void SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
+               const launch::Environment& environment, bool unwritten) {
+  SayTraces(CollectTraces(output, program, environment, unwritten));
+}
+
+void PrintSummary(nlohmann::ordered_json summary, const LeftTraces& left) {
+  nlohmann::ordered_json traces = nlohmann::ordered_json::array();
+  for (const launch::Trace& trace : left.traces) {
+    traces.push_back({{"path", trace.file.string()}, {"bytes", trace.bytes}});
+  }
+  summary["traces"] = std::move(traces);
+  if (!left.why_none.empty()) summary["nothing_recorded"] = left.why_none;
+  fmt::print("{}\n", summary.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  std::fflush(stdout);
 }
 
 }  // namespace vramtrace::cli

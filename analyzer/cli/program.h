@@ -1,6 +1,8 @@
 #pragma once
 // What the wrappers share beyond analyzer/cli/launch: the user's command line, and the lines said at the end.
 
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,9 +34,26 @@ class ProgramCommand : public Subcommand {
 // "vramtrace: <line>" on stderr.
 void Say(std::string_view line);
 
-// Says where the traces are and what to type next, or that there are none and why that may be. `unwritten`:
-// it is known that a trace could not be written, and why has been said.
+// What a run left behind.
+struct LeftTraces {
+  std::vector<launch::Trace> traces;
+  std::filesystem::path folder;  // of all of them
+  std::string why_none;          // where there are none
+  bool gathered = false;         // the folder holds them and nothing else
+};
+
+// Several traces of a run that the user gave no place are gathered in a folder. `unwritten`: it is known that
+// a trace could not be written, and why has been said.
+[[nodiscard]] LeftTraces CollectTraces(const launch::TraceOutput& output,
+                                       std::span<const std::string> program,
+                                       const launch::Environment& environment, bool unwritten);
+
+// Says where the traces are and what to type next, or that there are none and why that may be.
+void SayTraces(const LeftTraces& left);
 void SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
                const launch::Environment& environment, bool unwritten);
+
+// --format json of a wrapper: `summary` and the traces as one line, the last one of stdout.
+void PrintSummary(nlohmann::ordered_json summary, const LeftTraces& left);
 
 }  // namespace vramtrace::cli

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "analyzer/cli/launch/child.h"
 #include "analyzer/cli/launch/installation.h"
@@ -29,6 +30,9 @@ class RecordCommand final : public ProgramCommand {
         "The trace's file, or a folder for one trace a process. %p is the process id, %r the rank. "
         "Default: vramtrace-<program>-<pid>-<start>.vtrace here");
     app.add_flag("-q,--quiet", quiet_, "Do not say where the trace is");
+    app.add_option("--format", format_, "text, or json: one line on stdout, after the program's own output")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
   }
 
   [[nodiscard]] int Run() override {
@@ -64,12 +68,18 @@ class RecordCommand final : public ProgramCommand {
       }
       status = launch::Supervise(child, signals, {}).wait_status;
     }
-    if (!quiet_) SayTraces(output, program, environment, !problem.empty());
+    const LeftTraces left = CollectTraces(output, program, environment, !problem.empty());
+    if (format_ == "json") {
+      PrintSummary({{"exit_code", launch::ExitCode(status)}}, left);
+    } else if (!quiet_) {
+      SayTraces(left);
+    }
     return launch::PassOn(status);
   }
 
  private:
   std::string output_;
+  std::string format_ = "text";
   bool quiet_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include "preload/catalogue/catalogue.h"
 #include "preload/catalogue/csv.h"
 #include "preload/catalogue/data.h"
+#include "preload/catalogue/edit_distance.h"
 
 namespace vramtrace::catalogue {
 namespace {
@@ -53,6 +54,15 @@ const Gpu* FindByKey(const std::string& key) {
   return nullptr;
 }
 
+// Smaller is nearer. A name that holds the other one whole ("rtx 4090 ti") is nearer than its length says.
+size_t Distance(const std::string& wanted, const std::string& candidate) {
+  size_t distance = EditDistance(wanted, candidate) * 2;
+  bool inside = candidate.find(wanted) != std::string::npos || wanted.find(candidate) != std::string::npos;
+  return inside ? distance / 2 : distance;
+}
+
+}  // namespace
+
 size_t EditDistance(std::string_view left, std::string_view right) {
   std::vector<size_t> row(right.size() + 1);
   for (size_t j = 0; j <= right.size(); ++j) row[j] = j;
@@ -67,15 +77,6 @@ size_t EditDistance(std::string_view left, std::string_view right) {
   }
   return row.back();
 }
-
-// Smaller is nearer. A name that holds the other one whole ("rtx 4090 ti") is nearer than its length says.
-size_t Distance(const std::string& wanted, const std::string& candidate) {
-  size_t distance = EditDistance(wanted, candidate) * 2;
-  bool inside = candidate.find(wanted) != std::string::npos || wanted.find(candidate) != std::string::npos;
-  return inside ? distance / 2 : distance;
-}
-
-}  // namespace
 
 const Gpu* FindGpu(std::string_view name) {
   std::string key = Key(name);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import shutil
@@ -99,6 +100,19 @@ def test_a_trace_is_named_and_can_be_read(vramtrace: Command, simulated: dict[st
     assert (vramtrace.folder / "q.vtrace").is_file()
 
 
+def test_the_trace_says_whether_the_device_is_simulated(
+    vramtrace: Command, build, simulated: dict[str, str]
+) -> None:
+    allocate = vramtrace.script(ALLOCATE)
+    real = {"LD_PRELOAD": f"{build.fakes}/libcudart.so.13:{build.fakes}/libcuda.so.1"}
+    for preload, name in ((simulated, "simulated.vtrace"), (real, "real.vtrace")):
+        assert vramtrace("record", "-o", name, "--", *allocate, "64", **preload).status == 0
+        facts = [line for line in vramtrace("dump", name).output.splitlines() if " process " in line]
+        assert any("simulated=true" in line for line in facts) == (preload is simulated), facts
+        report = vramtrace("analyze", name, "--format", "json").output
+        assert json.loads(report)["devices"][0].get("simulated", False) == (preload is simulated)
+
+
 def test_an_older_trace_is_never_overwritten(vramtrace: Command, simulated: dict[str, str]) -> None:
     (vramtrace.folder / "out.vtrace").write_text("precious")
     done = vramtrace("record", "-o", "out.vtrace", "--", *vramtrace.script(ALLOCATE), "1", **simulated)
@@ -115,6 +129,27 @@ def test_several_processes_make_a_folder(vramtrace: Command, simulated: dict[str
     assert len(traces) == 2
     assert {trace.parent.parent for trace in traces} == {vramtrace.folder}
     assert any("2 processes were recorded" in line for line in done.own_lines())
+    assert done.own_lines()[-1] == f"vramtrace: next: vramtrace analyze {traces[0].parent.name}"
+    report = vramtrace("analyze", traces[0].parent)
+    assert report.status == 0
+    assert report.output.startswith("A run of 2 processes\n")
+
+
+def test_the_summary_as_json_is_the_last_line(vramtrace: Command, simulated: dict[str, str]) -> None:
+    allocate = vramtrace.script(ALLOCATE)
+    done = vramtrace("record", "--format", "json", "-o", "t.vtrace", "--", *allocate, "64", **simulated)
+    first, last = done.output.splitlines()
+    assert "answered 0" in first
+    assert done.own_lines() == []
+    path = vramtrace.folder / "t.vtrace"
+    traces = [{"path": str(path), "bytes": path.stat().st_size}]
+    assert json.loads(last) == {"exit_code": 0, "traces": traces}
+    without = vramtrace("record", "--format", "json", "--", "sh", "-c", "exit 5")
+    said = json.loads(without.output)
+    assert without.status == said["exit_code"] == 5
+    assert said["traces"] == []
+    assert "no process of this run used CUDA" in said["nothing_recorded"]
+    assert vramtrace("record", "--format", "xml", "--", "true").status == 2
 
 
 def test_a_killed_program_leaves_its_trace(vramtrace: Command, simulated: dict[str, str]) -> None:
@@ -148,7 +183,7 @@ def test_a_long_environment_is_said(vramtrace: Command) -> None:
     assert vramtrace("record", "--", "sh", "-c", "echo ${#LONG9}", **most).output == "100000\n"
 
 
-def wait_for(path: Path, seconds: float = 20) -> str:
+def wait_for(path: Path, seconds: float = 120) -> str:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if path.is_file() and path.read_text():
@@ -165,7 +200,11 @@ def interrupted(number, frame):
     count += 1
 signal.signal(signal.SIGINT, interrupted)
 open("ready", "w").write("x")
-deadline = time.monotonic() + 1
+# However long the first one takes on a busy machine; a second one would be close behind it.
+deadline = time.monotonic() + 100
+while count == 0 and time.monotonic() < deadline:
+    time.sleep(0.02)
+deadline = time.monotonic() + 0.5
 while time.monotonic() < deadline:
     time.sleep(0.02)
 open("count", "w").write(str(count))
@@ -191,16 +230,16 @@ def test_an_interrupt_sent_to_the_wrapper_is_handed_on_once(vramtrace: Command) 
     with subprocess.Popen(command, cwd=vramtrace.folder, env=vramtrace.environment()) as wrapper:
         wait_for(vramtrace.folder / "ready")
         wrapper.send_signal(signal.SIGINT)
-        assert wrapper.wait(20) == 1
+        assert wrapper.wait(120) == 1
 
 
 def test_a_killed_wrapper_takes_the_program_with_it(vramtrace: Command) -> None:
-    code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(300)"
     command = [vramtrace.program, "record", "--", *vramtrace.script(code)]
     with subprocess.Popen(command, cwd=vramtrace.folder, env=vramtrace.environment()) as wrapper:
         program = int(wait_for(vramtrace.folder / "pid"))
         wrapper.kill()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while Path(f"/proc/{program}").exists() and time.monotonic() < deadline:
         if "State:\tZ" in Path(f"/proc/{program}/status").read_text():
             break
