@@ -49,8 +49,7 @@ std::string HowToGetOne(const report::v1::Report& report) {
       "  Run it on a simulated card that is large enough, then ask:\n"
       "    vramtrace dry-run --gpu {} -o whole.vtrace -- {}\n"
       "    vramtrace forecast whole.vtrace\n",
-      LargestCard(),
-      words.empty() ? "python train.py" : symbolize::Printable(launch::ShellQuote(words)));
+      LargestCard(), words.empty() ? "python train.py" : symbolize::Printable(launch::ShellQuote(words)));
 }
 
 }  // namespace

@@ -45,7 +45,11 @@ class Builder {
     FillSteps();
     FillDevices();
     AddNotes(*file_, *tables_, scan_, &report_);
-    return BuiltReport{std::move(report_), file_->statistics().Damaged(), file_, tables_, stacks_,
+    return BuiltReport{std::move(report_),
+                       file_->statistics().Damaged(),
+                       file_,
+                       tables_,
+                       stacks_,
                        std::make_shared<const timeline::Scan>(std::move(scan_))};
   }
 

@@ -130,7 +130,8 @@ void TrainingRun::Refuse(uint64_t bytes, uint32_t stack) {
 bool TrainingRun::Forward(int step) {
   const uint32_t script = builder_->Stack({{kScript, 18, "main"}});
   input_ = Allocate(options_.input_bytes, script, {.sequence_number = autograd_number_, .operator_name = {}});
-  builder_->Input("input_ids", input_.address, options_.input_bytes, {options_.batch, 512}, static_cast<uint64_t>(step));
+  builder_->Input("input_ids", input_.address, options_.input_bytes, {options_.batch, 512},
+                  static_cast<uint64_t>(step));
   node_of_layer_.clear();
   saved_.clear();
   for (int layer = 0; layer < options_.layers; ++layer) {

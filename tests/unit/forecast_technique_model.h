@@ -11,9 +11,9 @@
 namespace vramtrace::testing {
 
 inline constexpr forecast::Bytes kMiB = 1 << 20;
-inline constexpr forecast::Bytes kTable = 16 * kMiB;    // of the embedding
-inline constexpr forecast::Bytes kWeight = 4 * kMiB;    // 1024 x 1024, of each linear layer
-inline constexpr forecast::Bytes kValue = 8 * kMiB;     // 2048 rows of 1024: every activation
+inline constexpr forecast::Bytes kTable = 16 * kMiB;  // of the embedding
+inline constexpr forecast::Bytes kWeight = 4 * kMiB;  // 1024 x 1024, of each linear layer
+inline constexpr forecast::Bytes kValue = 8 * kMiB;   // 2048 rows of 1024: every activation
 
 // Three linear layers "layers.N.fc" behind "embed", and "head"; two steps of AdamW.
 class LinearModel : public StreamMaker {
@@ -29,7 +29,8 @@ class LinearModel : public StreamMaker {
       AddParameter("layers." + std::to_string(layer) + ".fc", "Linear", kWeight, {1024, 1024});
     }
     AddParameter("head", "Linear", kWeight, {1024, 1024});
-    for (uint32_t p = 0; p < stream().parameters.size(); ++p) Own(1, forecast::Phase::kLoad, p, Class::kWeight);
+    for (uint32_t p = 0; p < stream().parameters.size(); ++p)
+      Own(1, forecast::Phase::kLoad, p, Class::kWeight);
     for (int step = 0; step < 2; ++step) Step(step == 0);
   }
 
@@ -60,13 +61,16 @@ class LinearModel : public StreamMaker {
 
   forecast::RequestId Own(uint64_t key, forecast::Phase phase, uint32_t parameter, Class memory_class) {
     const auto& of = stream().parameters[parameter];
-    const forecast::RequestId id = Allocate(Site(100 * key + parameter, phase, of.module_path), of.bytes, memory_class);
+    const forecast::RequestId id =
+        Allocate(Site(100 * key + parameter, phase, of.module_path), of.bytes, memory_class);
     stream()[id].parameter = forecast::ParameterId{parameter};
     return id;
   }
 
-  forecast::RequestId At(uint64_t key, forecast::Phase phase, uint32_t parameter, uint64_t number, Class memory_class) {
-    const forecast::SiteId site = Site(100 * key + parameter, phase, stream().parameters[parameter].module_path);
+  forecast::RequestId At(uint64_t key, forecast::Phase phase, uint32_t parameter, uint64_t number,
+                         Class memory_class) {
+    const forecast::SiteId site =
+        Site(100 * key + parameter, phase, stream().parameters[parameter].module_path);
     const forecast::RequestId id = Allocate(site, kValue, memory_class);
     stream()[id].autograd_number = number;
     stream()[id].saved = memory_class == Class::kActivation;
@@ -76,10 +80,12 @@ class LinearModel : public StreamMaker {
   void Step(bool first) {
     const uint64_t base = first ? 10 : 100;
     const uint32_t count = kLayers + 1;  // linear layers
-    std::vector<forecast::RequestId> values{At(2, forecast::Phase::kForward, 0, base + 1, Class::kActivation)};
+    std::vector<forecast::RequestId> values{
+        At(2, forecast::Phase::kForward, 0, base + 1, Class::kActivation)};
     for (uint32_t i = 0; i < count; ++i) {
       const bool last = i + 1 == count;
-      values.push_back(At(2, forecast::Phase::kForward, i + 1, base + 2 + i, last ? Class::kOutput : Class::kActivation));
+      values.push_back(
+          At(2, forecast::Phase::kForward, i + 1, base + 2 + i, last ? Class::kOutput : Class::kActivation));
     }
     std::vector<forecast::RequestId> gradients;
     forecast::RequestId incoming = forecast::RequestId::kNone;

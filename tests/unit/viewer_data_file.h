@@ -13,8 +13,8 @@ class DataFile {
   explicit DataFile(std::string bytes);
 
   [[nodiscard]] const nlohmann::json& header() const { return header_; }
-  // The column's values, decoded; empty when there is none of that name. "block.X" of what a block's kind says
-  // is that of each block.
+  // The column's values, decoded; empty when there is none of that name. "block.X" of what a block's kind
+  // says is that of each block.
   [[nodiscard]] std::vector<double> Column(const std::string& name) const;
   [[nodiscard]] std::string Text(double id) const;
   // Rows of blocks that are alive on `device` after the event `tick`.

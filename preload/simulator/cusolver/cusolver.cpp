@@ -1,5 +1,5 @@
-// What a program asks of the library itself. Handles are in handle.cpp, sizes in workspace.cpp; the sparse and
-// refactoring parts refuse.
+// What a program asks of the library itself. Handles are in handle.cpp, sizes in workspace.cpp; the sparse
+// and refactoring parts refuse.
 
 #include <cusolver_common.h>
 
