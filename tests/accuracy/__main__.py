@@ -5,10 +5,10 @@ import sys
 from script.figures import main
 from tests.accuracy import attribution
 from tests.accuracy.allocator import measure as allocator
+from tests.accuracy.batch import measure as batch
 
-MEASUREMENTS = {"attribution": attribution.measure, "allocator": allocator.measure}
+MEASUREMENTS = {"attribution": attribution.measure, "allocator": allocator.measure, "batch": batch.measure}
 NOT_BUILT = {
-    "batch": "there is no forecast yet",
     "techniques": "there is no forecast yet",
     "published": "there is no forecast yet to score published cases with",
     "estimate": "there is no `vramtrace estimate` yet",

@@ -1,0 +1,7 @@
+"""Lets the tests find what runs the training scripts."""
+
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TESTS.parent), str(TESTS / "training")]
