@@ -9,7 +9,12 @@ from torch import nn
 
 
 def main(stage: int) -> None:
-    for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost"}.items():
+    for name, value in {
+        "RANK": "0",
+        "LOCAL_RANK": "0",
+        "WORLD_SIZE": "1",
+        "MASTER_ADDR": "localhost",
+    }.items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("MASTER_PORT", "29517")
     torch.manual_seed(0)
