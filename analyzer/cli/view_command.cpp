@@ -13,6 +13,7 @@
 
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
+#include "analyzer/cli/view_forecast.h"
 #include "analyzer/report/units.h"
 #include "analyzer/viewer_data/build.h"
 #include "analyzer/viewer_data/page.h"
@@ -79,8 +80,8 @@ class ViewCommand final : public Subcommand {
   [[nodiscard]] int Run() override {
     const trace::Result<std::vector<std::string>> paths = ChooseTraces(trace_);
     if (!paths.ok()) return Fail(paths.error().Sentence());
-    for (const std::string& path : paths.value()) traces_.push_back({path, false});
-    if (!base_.empty()) traces_.push_back({base_, true});
+    for (const std::string& path : paths.value()) traces_.push_back({path, false, {}});
+    if (!base_.empty()) traces_.push_back({base_, true, {}});
     if (terminal_) return Draw();
     if (viewer_data::PageTemplate().empty()) {
       return Fail(
@@ -110,10 +111,12 @@ class ViewCommand final : public Subcommand {
   [[nodiscard]] int Write() {
     std::vector<std::unique_ptr<ViewerData>> all;
     int code = kDone;
-    for (const ServedTrace& trace : traces_) {
+    for (ServedTrace& trace : traces_) {
       auto data = ViewerData::Build(trace.path);
       if (!data.ok()) return Fail(data.error().Sentence());
       if (data.value()->damaged()) code = kBadInput;
+      // A run that others are compared with is not asked what it would take.
+      if (!trace.base) trace.forecasts = ForecastsFor(trace.path, data.value()->report());
       all.push_back(std::move(data.value()));
     }
     // Everything where it fits, else what is alive at the peaks.
@@ -158,6 +161,7 @@ class ViewCommand final : public Subcommand {
     std::vector<std::string> files;
     for (size_t i = 0; i < all.size(); ++i) {
       options.base = traces_[i].base;
+      options.forecasts = traces_[i].forecasts;
       WrittenFile written = all[i]->Write(options);
       page.blocks += written.blocks;
       page.complete = page.complete && written.complete;
@@ -170,6 +174,11 @@ class ViewCommand final : public Subcommand {
   [[nodiscard]] int Serve() {
     FileOptions options;
     options.blocks = blocks_;
+    for (ServedTrace& trace : traces_) {
+      const auto built = report::BuildReport(trace.path, {.allocations = 1});
+      if (!built.ok()) return Fail(built.error().Sentence());
+      if (!trace.base) trace.forecasts = ForecastsFor(trace.path, built.value().report);
+    }
     auto pages = viewer_data::Pages::Open(traces_, options);
     if (!pages.ok()) return Fail(pages.error().Sentence());
     auto server = viewer_data::Server::Listen(std::move(pages.value()), {port_, watch_});

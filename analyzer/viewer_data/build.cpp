@@ -114,6 +114,9 @@ ordered_json ViewerData::Header(const FileOptions& options, bool complete,
   ordered_json devices = ordered_json::array();
   for (const auto& [index, curve] : curves()) devices.push_back(index);
   const std::string& path = built_.report.trace().path();
+  ordered_json forecasts = ordered_json::array();
+  for (const report::v1::Forecast& forecast : options.forecasts)
+    forecasts.push_back(report::ToJson(forecast));
   return {{"version", 2},
           {"name", options.name.empty() ? path.substr(path.rfind('/') + 1) : options.name},
           {"base", options.base},
@@ -129,6 +132,7 @@ ordered_json ViewerData::Header(const FileOptions& options, bool complete,
           {"confidences", ConfidenceList()},
           {"damaged", damaged()},
           {"report", report::ToJson(report())},
+          {"forecasts", std::move(forecasts)},
           {"strings", strings_.texts()}};
 }
 

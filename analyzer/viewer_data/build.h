@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "analyzer/report/build.h"
 #include "analyzer/trace/result.h"
@@ -20,7 +21,8 @@ struct FileOptions {
   std::string name = {};  // of the trace, for people; empty: the file's
   bool base = false;      // the run that others are compared with
   bool served = false;    // the page may ask for what is not in the file (see serve.h)
-  uint64_t version = 0;   // of the trace as it was read, where a live one is served
+  std::vector<report::v1::Forecast> forecasts = {};  // for the what-if panel; the first is the run as it is
+  uint64_t version = 0;  // of the trace as it was read, where a live one is served
 };
 
 struct WrittenFile {

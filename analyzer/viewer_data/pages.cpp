@@ -96,6 +96,7 @@ trace::Result<bool> Pages::Load(Trace* trace) {
   trace->data = std::move(data.value());
   FileOptions options = options_;
   options.base = trace->served.base;
+  options.forecasts = trace->served.forecasts;
   options.served = true;
   options.version = version_;
   trace->file = Gzip(trace->data->Write(options).bytes);

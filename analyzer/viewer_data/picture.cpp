@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analyzer/report/units.h"
 #include "analyzer/viewer_data/columns_of_curve.h"
@@ -148,28 +149,38 @@ class Drawer {
     std::string upper;
     std::string lower;
     bool any = false;
+    double above_before = -1;
+    double below_before = -1;
     for (size_t i = 0; i < chosen.size(); ++i) {
       const auto bytes = static_cast<double>(buckets[chosen[i]].bands[band]);
       any = any || bytes > 0;
       const double x = kLeft + static_cast<double>(i);
-      upper += fmt::format("L{:.0f} {:.1f}H{:.0f}", x, y((*below)[i] + bytes), x + 1);
-      lower = fmt::format("L{:.0f} {:.1f}H{:.0f}", x + 1, y((*below)[i]), x) + lower;
+      const double under = y((*below)[i]);
+      const double over = y((*below)[i] + bytes);
+      // A step only where the height changes by what a screen shows.
+      if (std::abs(over - above_before) > 0.05) upper += fmt::format("H{:.0f}V{:.1f}", x, over);
+      if (std::abs(under - below_before) > 0.05) lower = fmt::format("V{:.1f}H{:.0f}", under, x) + lower;
+      if (std::abs(over - above_before) > 0.05) above_before = over;
+      if (std::abs(under - below_before) > 0.05) below_before = under;
       (*below)[i] += bytes;
     }
     if (!any) return;
-    upper[0] = 'M';
-    out_ += fmt::format(R"(<path d="{}{}Z" fill="#{:06x}"><title>{}</title></path>)", upper, lower, color.rgb,
-                        WordsOfBand(band));
+    out_ += fmt::format(R"(<path d="M{:.0f} {:.1f}{}H{:.0f}{}Z" fill="#{:06x}"><title>{}</title></path>)",
+                        kLeft, y(0), upper, kRight, lower, color.rgb, WordsOfBand(band));
     out_ += '\n';
   }
 
   template <typename ToY>
   void Outline(const std::vector<size_t>& chosen, const std::vector<Curve::Bucket>& buckets, const ToY& y) {
-    std::string path;
+    std::string path = fmt::format("M{:.0f} {:.1f}", kLeft, y(0));
+    double before = -1;
     for (size_t i = 0; i < chosen.size(); ++i) {
-      path += fmt::format("{}{:.0f} {:.1f}h1", path.empty() ? 'M' : 'L', kLeft + static_cast<double>(i),
-                          y(static_cast<double>(buckets[chosen[i]].highest_reserved)));
+      const double at = y(static_cast<double>(buckets[chosen[i]].highest_reserved));
+      if (std::abs(at - before) <= 0.05) continue;
+      path += fmt::format("H{:.0f}V{:.1f}", kLeft + static_cast<double>(i), at);
+      before = at;
     }
+    path += fmt::format("H{:.0f}", kRight);
     out_ += fmt::format(R"(<path d="{}" fill="none" stroke="#656d76"><title>reserved</title></path>)", path);
     out_ += '\n';
   }

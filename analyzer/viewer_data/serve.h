@@ -27,6 +27,7 @@ namespace vramtrace::viewer_data {
 struct ServedTrace {
   std::string path;
   bool base = false;
+  std::vector<report::v1::Forecast> forecasts = {};
 };
 
 struct Response {

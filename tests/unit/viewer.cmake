@@ -7,4 +7,7 @@ vramtrace_unit_test(viewer
     viewer_data_file.cpp
     viewer_data_test.cpp
     viewer_page_test.cpp
+    viewer_pages_test.cpp
+    viewer_pictures_test.cpp
   LIBRARIES vramtrace_viewer_data vramtrace_test_support ZLIB::ZLIB)
+target_compile_definitions(unit_viewer PRIVATE VRAMTRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

@@ -1,7 +1,7 @@
 // A trace as tables of typed arrays. Index types say which table a number points into; -1 and 0 mean "none" as
 // noted. Bytes are doubles, exact up to 2^53.
 import type { Column, Container } from './container.ts';
-import type { Report } from './report.ts';
+import type { Forecast, Report } from './report.ts';
 
 export type StringIndex = number; // 0: the empty text
 export type BlockIndex = number;
@@ -105,6 +105,7 @@ export interface MemoryClass {
 
 export interface Profile {
   report: Report;
+  forecasts: Forecast[]; // of the what-if panel; the first is the run as it is
   strings: string[];
   classes: MemoryClass[];
   phases: string[];
@@ -136,6 +137,7 @@ interface Header {
   served: boolean;
   trace_version: number;
   report: Report;
+  forecasts: Forecast[]; // of the what-if panel; the first is the run as it is
   strings: string[];
   classes: MemoryClass[];
   phases: string[];
@@ -193,6 +195,7 @@ export function profileOf(container: Container): Profile {
   const { columns } = container;
   return {
     report: header.report,
+    forecasts: header.forecasts ?? [],
     strings: header.strings,
     classes: header.classes,
     phases: header.phases,

@@ -76,6 +76,60 @@ export interface Note {
   key: string;
   text: string;
 }
+export interface ForecastCard {
+  id: string;
+  name: string;
+  total: number;
+  elsewhere: number; // context and other libraries
+  elsewhere_basis: string;
+}
+export type Verdict = 'fits' | 'near' | 'does_not_fit' | 'unknown' | '';
+export interface Prediction {
+  batch: number;
+  techniques: string[];
+  allocated: number;
+  reserved: number;
+  used: number;
+  used_low: number;
+  used_high: number;
+  verdict: Verdict;
+  probability: number;
+  margin: number;
+  classes: ClassRow[];
+  phase: string;
+  site: string;
+}
+export interface Candidate {
+  prediction: Prediction;
+  words: string[];
+  price: string;
+  slower_low: number;
+  slower_high: number;
+  saves: number;
+  settings: { technique: string; pytorch: string; transformers: string; lightning: string; source: string }[];
+  training: string[];
+}
+export interface CardFit {
+  card: ForecastCard;
+  verdict: Verdict;
+  margin: number;
+  largest_batch?: number;
+  largest_unlimited: boolean;
+}
+export interface Forecast {
+  basis_text: string;
+  card: ForecastCard;
+  prediction?: Prediction;
+  largest_batch?: number;
+  largest_unlimited: boolean;
+  batches: Prediction[];
+  fitting: Candidate[];
+  falling_short: Candidate[];
+  refused: { technique: string; why: string }[];
+  cards: CardFit[];
+  notes: Note[];
+  whole: boolean;
+}
 export interface Report {
   schema: number;
   vramtrace_version: string;

@@ -81,3 +81,25 @@ export function pinsOf(profile: Profile, map: SegmentMap): BlockIndex[] {
   const blocks = map.pieces.filter((piece) => piece.block >= 0).map((piece) => piece.block);
   return blocks.sort((a, b) => blockBytes(profile, b) - blockBytes(profile, a) || a - b);
 }
+
+// The block that an arrow key leads to from another: right and left along the memory, down and up to the next
+// segment that holds one. -1: there is none.
+export function blockBeside(maps: readonly SegmentMap[], block: BlockIndex, key: string): BlockIndex {
+  const rows = maps
+    .map((map) => map.pieces.filter((piece) => piece.block >= 0).map((piece) => piece.block))
+    .filter((row) => row.length > 0);
+  const row = rows.findIndex((blocks) => blocks.includes(block));
+  if (row < 0) return rows[0]?.[0] ?? -1;
+  const flat = rows.flat();
+  const at = flat.indexOf(block);
+  switch (key) {
+    case 'ArrowRight':
+      return flat[Math.min(flat.length - 1, at + 1)];
+    case 'ArrowLeft':
+      return flat[Math.max(0, at - 1)];
+    case 'ArrowDown':
+      return rows[Math.min(rows.length - 1, row + 1)][0];
+    default:
+      return rows[Math.max(0, row - 1)][0];
+  }
+}

@@ -29,6 +29,9 @@ export interface State {
   table: TableKind;
   sort: string; // "-bytes"
   block: number; // selected; -1: none
+  batch: number; // of the what-if panel; 0: the recorded one
+  technique: string; // likewise; joined by " + "
+  card: string; // likewise; empty: the one of the recording
   theme: Theme;
 }
 
@@ -51,6 +54,9 @@ export const kDefaults: State = {
   table: 'allocations',
   sort: '-bytes',
   block: -1,
+  batch: 0,
+  technique: '',
+  card: '',
   theme: 'system',
 };
 
@@ -74,6 +80,9 @@ const kKeys: [keyof State, string][] = [
   ['table', 'table'],
   ['sort', 'sort'],
   ['block', 'b'],
+  ['batch', 'batch'],
+  ['technique', 'with'],
+  ['card', 'gpu'],
   ['theme', 'theme'],
 ];
 const kChoices: Partial<Record<keyof State, readonly string[]>> = {

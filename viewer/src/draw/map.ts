@@ -20,6 +20,7 @@ export interface MapScene {
   hidden: ReadonlySet<number>;
   name: (block: number) => string;
   note: (map: SegmentMap) => string;
+  found?: ((block: number) => boolean) | undefined; // by a search: the others are dimmed
 }
 
 interface Scale {
@@ -98,7 +99,8 @@ function drawPiece(
   tall: number,
 ): void {
   const band = scene.profile.kinds.class[scene.profile.blocks.kind[piece.block]];
-  const color = scene.hidden.has(band) ? scene.theme.dimmed : classColor(scene.theme, classes[band].key);
+  const dimmed = scene.hidden.has(band) || scene.found?.(piece.block) === false;
+  const color = dimmed ? scene.theme.dimmed : classColor(scene.theme, classes[band].key);
   context.fillStyle = color;
   context.fillRect(x, top, width, tall);
   if (piece.block === scene.selected) {
@@ -108,6 +110,6 @@ function drawPiece(
   }
   const text = width > 30 ? fitText(context, scene.name(piece.block), width - 6) : '';
   if (text === '') return;
-  context.fillStyle = scene.hidden.has(band) ? scene.theme.faint : textOn(color);
+  context.fillStyle = dimmed ? scene.theme.faint : textOn(color);
   context.fillText(text, x + 3, top + tall / 2 + 0.5);
 }

@@ -13,6 +13,7 @@ import { type Model, useModel, useUrlState } from './model.ts';
 import { ModulesView } from './modules_view.tsx';
 import { RanksView } from './ranks_view.tsx';
 import { TimelineView, zoomTimeline } from './timeline_view.tsx';
+import { WhatIfView } from './what_if_view.tsx';
 
 const kViews: [View, string][] = [
   ['flame', 'Flame graph'],
@@ -22,11 +23,12 @@ const kViews: [View, string][] = [
 ];
 
 // Views of several traces stand only where there are several.
-function viewsOf(profiles: Profile[], base: Profile | undefined): [View, string][] {
+function viewsOf(profiles: Profile[], profile: Profile, base: Profile | undefined): [View, string][] {
   const views = [...kViews];
   const ranks = profiles.filter((profile) => !profile.base);
   if (ranks.length > 1) views.push(['ranks', `Ranks (${ranks.length})`]);
   if (base !== undefined) views.push(['diff', 'Difference']);
+  if (profile.forecasts.length > 0) views.push(['whatif', 'What if']);
   return views;
 }
 
@@ -35,7 +37,7 @@ export function App({ profiles }: { profiles: Profile[] }) {
   const profile = profiles[state.trace] ?? profiles[0];
   const model = useModel(profile, state, update);
   const base = profiles.find((other) => other.base) ?? profiles.find((other) => other !== profile);
-  const views = viewsOf(profiles, base);
+  const views = viewsOf(profiles, profile, base);
   const view = views.some(([key]) => key === state.view) ? state.view : 'flame';
   const [help, setHelp] = useState(false);
   const search = useRef<HTMLInputElement>(null);
@@ -77,6 +79,7 @@ export function App({ profiles }: { profiles: Profile[] }) {
           {view === 'map' && <MapView model={model} />}
           {view === 'ranks' && <RanksView model={model} profiles={profiles} />}
           {view === 'diff' && base !== undefined && <DiffView model={model} base={base} />}
+          {view === 'whatif' && <WhatIfView model={model} />}
         </div>
         <Explanation model={model} />
       </main>

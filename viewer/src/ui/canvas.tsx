@@ -5,13 +5,33 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { SvgContext } from '../draw/svg.ts';
 import type { Context } from '../draw/text.ts';
 
+// How much larger drawings are than their own pixels: texts of 12 pixels cannot be read across a room-wide screen.
+export const drawingScale = () => (innerWidth >= 2400 ? 1.4 : 1);
+
+export function canvasStyle(width: number, height: number): { width: string; height: string } {
+  return { width: `${width * drawingScale()}px`, height: `${height * drawingScale()}px` };
+}
+
+// Where a pointer is on a drawing, in the drawing's own pixels.
+export function pointOn(
+  canvas: HTMLCanvasElement | null,
+  event: { clientX: number; clientY: number },
+): { x: number; y: number } {
+  const place = canvas?.getBoundingClientRect();
+  return {
+    x: (event.clientX - (place?.left ?? 0)) / drawingScale(),
+    y: (event.clientY - (place?.top ?? 0)) / drawingScale(),
+  };
+}
+
+// The width that a drawing has, in its own pixels.
 export function useWidth(initial: number): [RefObject<HTMLDivElement | null>, number] {
   const ref = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(initial);
   useLayoutEffect(() => {
     const element = ref.current;
     if (element === null) return;
-    const read = () => setWidth(Math.max(200, Math.floor(element.clientWidth)));
+    const read = () => setWidth(Math.max(200, Math.floor(element.clientWidth / drawingScale())));
     read();
     const observer = new ResizeObserver(read);
     observer.observe(element);
@@ -31,7 +51,7 @@ export function useDrawing(
       const canvas = ref.current;
       const context = canvas?.getContext('2d', { alpha: false });
       if (!canvas || !context) return;
-      const ratio = devicePixelRatio || 1;
+      const ratio = (devicePixelRatio || 1) * drawingScale();
       const [deviceWidth, deviceHeight] = [Math.round(width * ratio), Math.round(height * ratio)];
       if (canvas.width !== deviceWidth || canvas.height !== deviceHeight) {
         canvas.width = deviceWidth;

@@ -8,7 +8,7 @@ import { findPath, type Grouping, type NodeIndex, pathTo } from '../data/tree.ts
 import { type Box, boxAt, drawFlame, heightOf, kRowHeight, layout } from '../draw/flame.ts';
 import type { Context } from '../draw/text.ts';
 import { changeColor, classColor } from '../draw/theme.ts';
-import { SaveButtons, useDrawing, useWidth } from './canvas.tsx';
+import { canvasStyle, pointOn, SaveButtons, useDrawing, useWidth } from './canvas.tsx';
 import { explainedOf, type Model } from './model.ts';
 import { Tooltip } from './tooltip.tsx';
 
@@ -62,11 +62,8 @@ export function DiffView({ model, base }: { model: Model; base: Profile }) {
     });
   const canvas = useDrawing(width, height, draw);
   const boxUnder = (event: MouseEvent) => {
-    const place = canvas.current?.getBoundingClientRect();
-    if (place === undefined) return undefined;
-    const y = event.clientY - place.top;
-    const depth = Math.floor((state.flipped ? height - y : y) / kRowHeight);
-    return boxAt(boxes, event.clientX - place.left, depth);
+    const { x, y } = pointOn(canvas.current, event);
+    return boxAt(boxes, x, Math.floor((state.flipped ? height - y : y) / kRowHeight));
   };
   return (
     <div class="flame diff">
@@ -130,7 +127,7 @@ export function DiffView({ model, base }: { model: Model; base: Profile }) {
           tabIndex={0}
           role="img"
           aria-label={`Flame graph of the difference: ${signed(change(0))} in all. Enter zooms to the widest, Backspace goes back.`}
-          style={{ width: `${width}px`, height: `${height}px` }}
+          style={canvasStyle(width, height)}
           onMouseMove={(event) => {
             const box = boxUnder(event);
             setHover(box && { box, x: event.clientX, y: event.clientY });

@@ -1,6 +1,7 @@
 // The peak explained, as `vramtrace analyze` does: same numbers, same words.
 import { grouped, share, size } from '../data/format.ts';
 import type { Breakdown, DeviceReport, Moment, Term } from '../data/report.ts';
+import { priceWords } from '../data/what_if.ts';
 import { classColor } from '../draw/theme.ts';
 import { BlockFacts, Stack, stackText } from './block_facts.tsx';
 import type { Model } from './model.ts';
@@ -38,6 +39,7 @@ export function Explanation({ model }: { model: Model }) {
       )}
       <SelectedInstant model={model} />
       {explained.breakdown !== undefined && <Filled model={model} breakdown={explained.breakdown} />}
+      <Advice model={model} />
       <Peaks report={report} />
       <Steps model={model} report={report} />
     </aside>
@@ -75,7 +77,7 @@ function SelectedInstant({ model }: { model: Model }) {
       {shownTick !== tick && (
         <p class="faint">
           This trace is too long for all of its blocks to be in the page: shown is the nearest instant that is
-          kept. For more of them: vramtrace view --max-blocks.
+          kept. For every instant: <code>vramtrace view --serve {profile.name}</code>
         </p>
       )}
       <ClassBar
@@ -187,6 +189,36 @@ function Filled({ model, breakdown }: { model: Model; breakdown: Breakdown }) {
           </tr>
         </tbody>
       </table>
+    </section>
+  );
+}
+
+// The first three of what `vramtrace forecast` lists, cheapest first.
+function Advice({ model }: { model: Model }) {
+  const forecast = model.profile.forecasts[0];
+  if (forecast?.prediction === undefined) return null;
+  const { prediction, fitting, largest_batch } = forecast;
+  return (
+    <section class="advice">
+      <h2>{prediction.verdict === 'fits' ? 'What leaves more room' : 'What would make it fit'}</h2>
+      <ol>
+        {largest_batch !== undefined && !forecast.largest_unlimited && (
+          <li>
+            batch {grouped(largest_batch)} is the largest that fits {forecast.card.name}
+            {prediction.batch > 0 && <span class="faint"> (recorded: {grouped(prediction.batch)})</span>}
+          </li>
+        )}
+        {fitting.slice(0, 3).map((candidate) => (
+          <li key={candidate.prediction.techniques.join()}>
+            <strong>{candidate.words.join(' + ')}</strong>: {size(candidate.prediction.used)} used,{' '}
+            {size(candidate.saves)} less{priceWords(candidate)}
+            <div class="faint wrap">{candidate.settings.map((setting) => setting.pytorch).join('; ')}</div>
+          </li>
+        ))}
+      </ol>
+      <button type="button" onClick={() => model.update({ view: 'whatif' })}>
+        what if…
+      </button>
     </section>
   );
 }

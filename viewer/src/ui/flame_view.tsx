@@ -14,7 +14,15 @@ import {
 import { type Box, boxAt, drawFlame, heightOf, kRowHeight, layout, rowTop } from '../draw/flame.ts';
 import type { Context } from '../draw/text.ts';
 import { BlockFacts } from './block_facts.tsx';
-import { SaveButtons, saveFile, useDrawing, useWidth } from './canvas.tsx';
+import {
+  canvasStyle,
+  drawingScale,
+  pointOn,
+  SaveButtons,
+  saveFile,
+  useDrawing,
+  useWidth,
+} from './canvas.tsx';
 import { isTyping } from './keys.ts';
 import type { Model } from './model.ts';
 import { Swatch } from './timeline_view.tsx';
@@ -60,14 +68,8 @@ export function FlameView({ model }: { model: Model }) {
   const canvas = useDrawing(width, height, draw);
 
   const boxUnder = (event: MouseEvent) => {
-    const place = canvas.current?.getBoundingClientRect();
-    if (place === undefined) return undefined;
-    const y = event.clientY - place.top;
-    return boxAt(
-      boxes,
-      event.clientX - place.left,
-      Math.floor((state.flipped ? height - y : y) / kRowHeight),
-    );
+    const { x, y } = pointOn(canvas.current, event);
+    return boxAt(boxes, x, Math.floor((state.flipped ? height - y : y) / kRowHeight));
   };
   const zoomTo = (node: NodeIndex) =>
     update({
@@ -79,7 +81,8 @@ export function FlameView({ model }: { model: Model }) {
     if (next < 0) return;
     setFocused(next);
     const row = canvas.current?.parentElement;
-    row?.scrollTo({ top: rowTop(tree.depth[next], height, state.flipped) - row.clientHeight / 2 });
+    const top = rowTop(tree.depth[next], height, state.flipped) * drawingScale();
+    row?.scrollTo({ top: top - row.clientHeight / 2 });
   };
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -173,7 +176,7 @@ export function FlameView({ model }: { model: Model }) {
           tabIndex={0}
           role="img"
           aria-label={`Flame graph of ${size(tree.bytes[0])}. Arrow keys move, Enter zooms, Backspace goes back.${focused > 0 && focused < tree.length ? ` ${label(focused)}` : ''}`}
-          style={{ width: `${width}px`, height: `${height}px` }}
+          style={canvasStyle(width, height)}
           onMouseMove={(event) => {
             const box = boxUnder(event);
             setHover(box && { box, x: event.clientX, y: event.clientY });

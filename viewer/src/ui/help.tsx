@@ -13,6 +13,8 @@ const kKeys: [string, string][] = [
   ['t', 'light or dark'],
   ['?', 'this list'],
   ['in the flame graph', 'arrows move, Enter zooms, Backspace goes back'],
+  ['in the segments', 'arrows go from block to block'],
+  ['in the blocks', 'up and down go from row to row'],
   [
     'with the mouse',
     'click the timeline: an instant; drag: a range; Ctrl and wheel: zoom. Click a box: zoom',

@@ -1,11 +1,12 @@
 import { useMemo, useState } from 'preact/hooks';
 import { grouped, share, size } from '../data/format.ts';
-import { blockBytes, blockName, type Profile } from '../data/profile.ts';
-import { type Piece, pinsOf, type SegmentMap, segmentsAt } from '../data/segments.ts';
+import { type BlockIndex, blockBytes, blockName, type Profile } from '../data/profile.ts';
+import { matchesText, wordsOf } from '../data/search.ts';
+import { blockBeside, type Piece, pinsOf, type SegmentMap, segmentsAt } from '../data/segments.ts';
 import { drawMap, kMapRow, pieceUnder } from '../draw/map.ts';
 import type { Context } from '../draw/text.ts';
 import { BlockFacts } from './block_facts.tsx';
-import { SaveButtons, useDrawing, useWidth } from './canvas.tsx';
+import { canvasStyle, pointOn, SaveButtons, useDrawing, useWidth } from './canvas.tsx';
 import type { Model } from './model.ts';
 import { Tooltip } from './tooltip.tsx';
 
@@ -20,6 +21,25 @@ export function MapView({ model }: { model: Model }) {
     [profile, device, shownTick],
   );
   const height = Math.max(1, maps.length) * kMapRow;
+  const words = useMemo(() => wordsOf(state.search), [state.search]);
+  const found = (block: BlockIndex) => matchesText(words, textOf(profile, block));
+  const matching = useMemo(
+    () =>
+      words.length === 0
+        ? []
+        : maps
+            .flatMap((map) => map.pieces.map((piece) => piece.block))
+            .filter((block) => block >= 0 && found(block)),
+    [maps, words],
+  );
+  const matchingBytes = matching.reduce((sum, block) => sum + blockBytes(profile, block), 0);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (!['ArrowRight', 'ArrowLeft', 'ArrowDown', 'ArrowUp'].includes(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const block = blockBeside(maps, state.block, event.key);
+    if (block >= 0) update({ block }, 'replace');
+  };
   const draw = (context: Context) =>
     drawMap(context, {
       profile,
@@ -31,11 +51,12 @@ export function MapView({ model }: { model: Model }) {
       hidden: model.hidden,
       name: (block) => blockName(profile, block),
       note: (map) => noteOf(profile, map),
+      found: words.length > 0 ? found : undefined,
     });
   const canvas = useDrawing(width, height, draw);
   const under = (event: MouseEvent) => {
-    const place = canvas.current?.getBoundingClientRect();
-    return place && pieceUnder({ maps, width }, event.clientX - place.left, event.clientY - place.top);
+    const { x, y } = pointOn(canvas.current, event);
+    return pieceUnder({ maps, width }, x, y);
   };
   const caching = maps.filter((map) => map.caching);
   const reserved = caching.reduce((sum, map) => sum + map.bytes, 0);
@@ -49,6 +70,11 @@ export function MapView({ model }: { model: Model }) {
           inside them ({share(reserved - live, reserved)}), {size(whole)} in segments without a live block
         </span>
         <span class="grow" />
+        {words.length > 0 && (
+          <span class="found" role="status">
+            {grouped(matching.length)} found, {size(matchingBytes)}
+          </span>
+        )}
         <SaveButtons
           picture={{ name: 'vramtrace-segments', title: 'map of segments', width, height, canvas, draw }}
         />
@@ -57,8 +83,10 @@ export function MapView({ model }: { model: Model }) {
         <canvas
           ref={canvas}
           role="img"
-          aria-label={`Map of ${caching.length} segments`}
-          style={{ width: `${width}px`, height: `${height}px` }}
+          tabIndex={0}
+          aria-label={`Map of ${caching.length} segments. Arrow keys go from block to block.${state.block >= 0 ? ` ${blockName(profile, state.block)}` : ''}`}
+          onKeyDown={onKeyDown}
+          style={canvasStyle(width, height)}
           onMouseMove={(event) => {
             const found = under(event);
             setHover(found && { ...found, x: event.clientX, y: event.clientY });
@@ -93,6 +121,13 @@ export function MapView({ model }: { model: Model }) {
       )}
     </div>
   );
+}
+
+// What a search looks at.
+function textOf(profile: Profile, block: BlockIndex): string {
+  const kind = profile.blocks.kind[block];
+  const memoryClass = profile.classes[profile.kinds.class[kind]].words;
+  return `${blockName(profile, block)} ${memoryClass} ${profile.strings[profile.kinds.module[kind]]}`;
 }
 
 // Right of a segment's row: how much of it is live, and what keeps it from going back to the driver.

@@ -42,7 +42,13 @@ export function ModulesView({ model }: { model: Model }) {
     setOpen(next);
   };
   return (
-    <div class="modules scroller">
+    <div class="modules scroller" tabIndex={0} role="region" aria-label="Modules">
+      {words.length > 0 && (
+        <p class="found" role="status">
+          {found.filter((row) => matchesText(words, `${row.path} ${row.class}`)).length} of {found.length}{' '}
+          open rows found
+        </p>
+      )}
       <table role="treegrid" aria-label="Modules">
         <thead>
           <tr>

@@ -4,10 +4,10 @@ import { share, size } from '../data/format.ts';
 import type { Profile } from '../data/profile.ts';
 import { classColor, kStackOrder } from '../draw/theme.ts';
 import { drawTimeline, mostBytes, type TimelineScene } from '../draw/timeline.ts';
-import { useDrawing, useWidth } from './canvas.tsx';
+import { canvasStyle, useDrawing, useWidth } from './canvas.tsx';
 import { explainedOf, type Model } from './model.ts';
 
-const kHeight = 118;
+const kHeight = 150;
 
 interface Rank {
   index: number; // of the trace
@@ -126,7 +126,7 @@ function RankRow(props: { model: Model; rank: Rank; most: number; highest: numbe
           ref={canvas}
           role="img"
           aria-label={`Memory of rank ${number}, peak ${size(rank.peak)}`}
-          style={{ width: `${width}px`, height: `${kHeight}px` }}
+          style={canvasStyle(width, kHeight)}
         />
       </div>
     </section>

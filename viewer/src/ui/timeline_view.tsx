@@ -4,7 +4,7 @@ import type { Tick } from '../data/profile.ts';
 import type { Context } from '../draw/text.ts';
 import { classColor, kStackOrder } from '../draw/theme.ts';
 import { bucketUnder, drawTimeline, scaleOf, type TimelineScene } from '../draw/timeline.ts';
-import { SaveButtons, useDrawing, useWidth } from './canvas.tsx';
+import { canvasStyle, drawingScale, pointOn, SaveButtons, useDrawing, useWidth } from './canvas.tsx';
 import type { Model } from './model.ts';
 import { Tooltip } from './tooltip.tsx';
 
@@ -15,7 +15,7 @@ const kDragPixels = 5;
 export function TimelineView({ model }: { model: Model }) {
   const { profile, state, update, curve, theme } = model;
   const [holder, width] = useWidth(1200);
-  const height = heightFor(innerHeight);
+  const height = heightFor(innerHeight / drawingScale());
   const [pointer, setPointer] = useState<{ x: number; y: number; left: number } | undefined>();
   const [dragged, setDragged] = useState<[Tick, Tick] | undefined>();
   const pressed = useRef(-1);
@@ -39,7 +39,7 @@ export function TimelineView({ model }: { model: Model }) {
   const scale = scaleOf(scene);
   const bucket = pointer === undefined ? -1 : bucketUnder(scene, scale, pointer.left);
 
-  const leftOf = (event: PointerEvent) => event.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
+  const leftOf = (event: MouseEvent) => pointOn(canvas.current, event).x;
   const tickUnder = (left: number, edge: 'highest' | 'first') => {
     const inside = Math.min(Math.max(left, scale.left), scale.right - 1);
     const under = bucketUnder(scene, scale, inside);
@@ -77,22 +77,18 @@ export function TimelineView({ model }: { model: Model }) {
   const onWheel = (event: WheelEvent) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    zoomTimeline(
-      model,
-      event.deltaY < 0 ? 0.7 : 1 / 0.7,
-      tickUnder(event.clientX - (canvas.current?.getBoundingClientRect().left ?? 0), 'first'),
-    );
+    zoomTimeline(model, event.deltaY < 0 ? 0.7 : 1 / 0.7, tickUnder(leftOf(event), 'first'));
   };
   const label = `Memory of GPU ${model.device} over the run, stacked by class. Peak allocated ${size(model.report?.peak_allocated?.bytes ?? 0)}.`;
   return (
-    <section class="timeline" aria-label="Timeline">
+    <section class="timeline" aria-label="Timeline" data-ticks={profile.ticks}>
       <div ref={holder} class="canvas-holder">
         <canvas
           ref={canvas}
           role="img"
           aria-label={label}
           class="timeline-canvas"
-          style={{ width: `${width}px`, height: `${height}px` }}
+          style={canvasStyle(width, height)}
           onPointerDown={onPointerDown}
           onPointerMove={onPointerMove}
           onPointerUp={onPointerUp}

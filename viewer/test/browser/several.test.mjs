@@ -1,10 +1,12 @@
 // Pages of several traces, and pages that a server answers.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { after, before, it } from 'node:test';
 import {
   analyze,
+  command,
   launch,
   open,
   pictures,
@@ -121,5 +123,20 @@ it('follows a trace that is being written', async (test) => {
   copyFileSync(first, copy);
   await tab.waitForFunction((old) => document.querySelector('.explanation').textContent !== old, before);
   assert.ok(await tab.isVisible('.modules'), 'what is selected stays');
+  await tab.close();
+});
+
+it('draws without a browser, too', async () => {
+  const text = execFileSync(command, ['view', '--terminal', first], { encoding: 'utf8' });
+  const device = analyze(first).devices[0];
+  assert.match(text, / peak allocated/);
+  for (const row of (device.at_refusal ?? device.at_peak).classes)
+    assert.ok(text.includes(row.words), row.words);
+  const svg = join(pictures, 'analyze.svg');
+  execFileSync(command, ['analyze', '--svg', svg, first]);
+  const tab = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await tab.goto(`file://${svg}`);
+  assert.ok((await tab.$$('text')).length > 20);
+  await tab.screenshot({ path: join(pictures, 'analyze-svg.png') });
   await tab.close();
 });

@@ -233,6 +233,42 @@ for (const trace of traces) {
       await tab.mouse.move(box.x + 120, box.y + 8);
       await settle(tab);
       assert.match(await tab.textContent('.tooltip'), /What pins this segment.* live of /s);
+      await tab.focus('.map canvas');
+      await tab.keyboard.press('ArrowDown');
+      await tab.keyboard.press('ArrowRight');
+      await settle(tab);
+      assert.match(await tab.textContent('.selected-block'), /evidence/);
+      await tab.keyboard.press('/');
+      await tab.keyboard.type('weights');
+      await settle(tab);
+      assert.match(await tab.textContent('.map .found'), /^[\d,]+ found, /);
+      assert.deepEqual(trouble, []);
+      await tab.close();
+    });
+
+    it('answers what if, from tables, where the trace holds whole steps', async () => {
+      const { tab, trouble } = await open(browser, page);
+      const offered = await tab.$$eval('[role=tab]', (tabs) => tabs.map((one) => one.textContent));
+      assert.equal(offered.includes('What if'), report.steps.completed >= 2, offered.join());
+      if (offered.includes('What if')) {
+        await tab.click('[role=tab] >> text=What if');
+        await settle(tab);
+        const verdict = () => tab.textContent('.what-if .verdict');
+        const recorded = await verdict();
+        await tab.click('.what-if fieldset >> nth=0 >> button >> nth=0');
+        await settle(tab);
+        assert.notEqual(await verdict(), recorded);
+        assert.match(await tab.evaluate(() => location.hash), /batch=1/);
+        await tab.click('.what-if fieldset >> nth=1 >> button >> nth=1');
+        await tab.selectOption('.what-if select', 'rtx3060-12');
+        await settle(tab);
+        assert.match(await tab.evaluate(() => location.hash), /with=.*gpu=rtx3060-12/);
+        assert.deepEqual(await seriousFaults(tab), []);
+        for (const theme of ['light', 'dark']) {
+          await show(tab, `#v=1&view=whatif&theme=${theme}`);
+          await tab.screenshot({ path: join(pictures, `${name}-whatif-${theme}.png`) });
+        }
+      }
       assert.deepEqual(trouble, []);
       await tab.close();
     });

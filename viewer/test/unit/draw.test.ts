@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { selectBlocks } from '../../src/data/live.ts';
 import type { Profile } from '../../src/data/profile.ts';
 import { searchTree } from '../../src/data/search.ts';
-import { pinsOf, segmentsAt } from '../../src/data/segments.ts';
+import { blockBeside, pinsOf, segmentsAt } from '../../src/data/segments.ts';
 import { buildTree } from '../../src/data/tree.ts';
 import { boxAt, drawFlame, heightOf, layout } from '../../src/draw/flame.ts';
 import { drawMap } from '../../src/draw/map.ts';
@@ -219,6 +219,12 @@ describe('the map of segments', () => {
       [2560, 5632, -1],
     ]);
     expect(segmentsAt(profile, 0, 6)).toHaveLength(2);
+    expect(blockBeside(maps, -1, 'ArrowDown')).toBe(0);
+    expect(blockBeside(maps, 0, 'ArrowRight')).toBe(1);
+    expect(blockBeside(maps, 3, 'ArrowRight')).toBe(3);
+    expect(blockBeside(maps, 2, 'ArrowLeft')).toBe(1);
+    expect(blockBeside(maps, 2, 'ArrowDown')).toBe(0);
+    expect(blockBeside([], 2, 'ArrowUp')).toBe(-1);
     const { context, calls } = recorder();
     drawMap(context, {
       profile,
@@ -230,9 +236,11 @@ describe('the map of segments', () => {
       hidden: new Set(),
       name: () => 'n',
       note: (map) => `pinned by ${pinsOf(profile, map).length}`,
+      found: (block) => block === 1,
     });
     expect(calls.filter((call) => call.startsWith('strokeRect'))).toHaveLength(1);
     expect(calls.some((call) => call.startsWith('fillText(pinned by 4,'))).toBe(true);
+    expect(calls.filter((call) => call.endsWith(kLight.dimmed))).toHaveLength(3);
   });
 });
 

@@ -57,6 +57,7 @@ export function profileFromText(text: string): Profile {
       devices: [],
       notes: [],
     },
+    forecasts: [],
     strings,
     classes: kClasses.map((key) => ({ key, words: `${key}s`, meaning: '' })),
     phases: ['load', 'forward', 'backward'],

@@ -20,6 +20,9 @@ const kOther: State = {
   table: 'tensors',
   sort: 'name',
   block: 77,
+  batch: 16,
+  technique: 'checkpointing + lora:rank=8',
+  card: 'rtx4090',
   theme: 'dark',
 };
 
