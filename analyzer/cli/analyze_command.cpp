@@ -11,6 +11,7 @@
 #include "analyzer/cli/advice.h"
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
+#include "analyzer/cli/view_picture.h"
 #include "analyzer/report/build.h"
 #include "analyzer/report/forecast.h"
 #include "analyzer/report/json.h"
@@ -40,6 +41,9 @@ class AnalyzeCommand final : public Subcommand {
     app.add_option("--format", format_, "text or json")
         ->check(CLI::IsMember({"text", "json"}))
         ->capture_default_str();
+    app.add_option(
+        "--svg", svg_,
+        "Also write the timeline and the flame graph of the peak as SVG; of a run, its first trace");
     app.add_option("--top", top_, "Live allocations to list (text: 10, json: all)")
         ->check(CLI::PositiveNumber);
   }
@@ -47,6 +51,9 @@ class AnalyzeCommand final : public Subcommand {
   [[nodiscard]] int Run() override {
     const trace::Result<std::vector<std::string>> paths = ChooseTraces(trace_);
     if (!paths.ok()) return Fail(paths.error());
+    if (!svg_.empty()) {
+      if (const auto error = WritePicture(paths.value().front(), svg_)) return Fail(*error);
+    }
     int code = kDone;
     bool first = true;
     for (const std::string& path : paths.value()) {
@@ -89,6 +96,7 @@ class AnalyzeCommand final : public Subcommand {
   }
 
   std::string trace_;
+  std::string svg_;
   std::string format_ = "text";
   size_t top_ = 0;
 };
