@@ -1,4 +1,4 @@
-"""Values on the simulated device: true where they can be known, invisible to memory, said where they cannot."""
+"""Values on the simulated device: true where they can be known, invisible to memory, said where not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_fills_are_true_without_the_interpreter(build: Build, tmp_path: Path) ->
 
 
 def block_events(build: Build, trace: Path) -> list[str]:
-    """Every block event with its stack, its node of autograd and its totals; neither its number nor its time."""
+    """Every block event with its stack, node of autograd and totals; neither its number nor its time."""
     done = vramtrace(build, "dump", trace)
     assert done.returncode == 0, done.stderr
     lines = (line.split(maxsplit=2) for line in done.stdout.splitlines())

@@ -16,8 +16,11 @@ if(TARGET vramtrace_sim_core)
       simulator_runtime_test.cpp
       simulator_stored_bytes_test.cpp
       simulator_streams_test.cpp
+      simulator_value_rules_test.cpp
+      simulator_values_test.cpp
       simulator_virtual_memory_test.cpp
       ${core}/stored_bytes.cpp
+      ${PROJECT_SOURCE_DIR}/preload/simulator/cudart/value_rules.cpp
     LIBRARIES vramtrace_sim_core vramtrace_catalogue vramtrace_cuda13 ${CMAKE_DL_LIBS})
   target_compile_definitions(unit_simulator PRIVATE
     VRAMTRACE_SIMULATOR_FOLDER="${CMAKE_BINARY_DIR}/lib/vramtrace/simulator")

@@ -1,5 +1,5 @@
-"""Host tensors over the device's memory: the same bytes, so that an operation of the CPU reads and writes what
-the device's would."""
+"""Host tensors over the device's memory: the same bytes, so that an operation of the CPU reads and writes
+what the device's would."""
 
 import torch
 

@@ -1,7 +1,8 @@
-"""Numbers where the schema has a tensor, as C++ passes them: "wrapped", so that they decide less in type promotion.
+"""Numbers where the schema has a tensor, as C++ passes them: "wrapped", so that they decide less in type
+promotion.
 
-A dispatcher kernel in Python gets them as plain numbers. autograd keeps the wrapped one of a product that it may
-have to differentiate; that is how to come by one."""
+A dispatcher kernel in Python gets them as plain numbers. autograd keeps the wrapped one of a product that it
+may have to differentiate; that is how to come by one."""
 
 import torch
 

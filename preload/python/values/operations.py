@@ -1,21 +1,32 @@
-"""Which of PyTorch's operations the shadow looks at: those with a kernel of their own for CUDA and for the CPU.
+"""Which operations of PyTorch the shadow looks at: those with a kernel of their own for CUDA and for the CPU.
 
 The rest stands on these. Views, memory without values and what only moves bytes are left alone."""
 
 import torch
-from _vramtrace.values.translated import TRANSLATED
+from _vramtrace.values.translated import NEEDED, TRANSLATED
 
 # Operations without a kernel of their own whose parts cannot be computed one by one: cuDNN's, or a copy to or
 # from the host.
 ALSO = ("copy_", "convolution", "convolution_backward", "_coalesce", "_linalg_check_errors")
 # Memory without values; values that differ between runs; questions about the device.
 NEVER = frozenset(
-    "empty empty_strided resize_ set_ record_stream is_pinned _pin_memory is_set_to _cudnn_init_dropout_state "
-    "_fused_dropout _nested_tensor_from_mask _assert_async _sparse_semi_structured_tile".split()
+    (
+        "empty",
+        "empty_strided",
+        "resize_",
+        "set_",
+        "is_set_to",
+        "record_stream",
+        "is_pinned",
+        "_pin_memory",
+        "_cudnn_init_dropout_state",
+        "_fused_dropout",
+        "_nested_tensor_from_mask",
+        "_assert_async",
+        "_sparse_semi_structured_tile",
+    )
 )
-# They pass a wrapped number of the device on, which no Python object can stand for: what they call is not seen.
-ALONE = frozenset("pow.Scalar pow.Scalar_out isin.Scalar_Tensor isin.Scalar_Tensor_out".split())
-OVERWRITING = frozenset("fill_ zero_ copy_ _foreach_zero_ _foreach_copy_".split())
+OVERWRITING = frozenset(("fill_", "zero_", "copy_", "_foreach_zero_", "_foreach_copy_"))
 # Of libraries that are imported after torch.
 LATER = (
     "torchvision::nms",
@@ -35,6 +46,7 @@ class Operation:
         found = torch._C._get_operation_overload(base, overload)
         self.call = found[0]
         self.on_host = TRANSLATED.get(name, self.call)
+        self.needed = NEEDED.get(name)
         self.handle = torch._C._dispatch_find_schema_or_throw(base, overload)
         self.schema = torch._C._get_schema(base, overload)
         arguments = self.schema.arguments

@@ -1,8 +1,8 @@
 """What stands for values that nobody knows.
 
-Losses and norms: finite, positive and slowly falling, so that early stopping, schedulers and checks for NaN go
-on as in a healthy run. Counts: a ratio of the most that could be (VRAMTRACE_SIM_COUNTS). Choices of experts:
-balanced. Flags: all is well."""
+Losses and norms: finite, positive and slowly falling, so that early stopping, schedulers and checks for NaN
+go on as in a healthy run. Counts: a ratio of the most that could be (VRAMTRACE_SIM_COUNTS). Choices of
+experts: balanced. Flags: all is well."""
 
 import os
 

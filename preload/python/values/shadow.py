@@ -1,39 +1,39 @@
 """The value shadow: where all tensors of an operation are small, the host computes the true bytes.
 
-The device's own operation runs as ever, for its memory; its kernels do nothing. Before it, the operation of the
-CPU runs on host tensors over the same bytes (host.py), and what it found is written into the device's memory
-afterwards. Nothing is allocated on the device, so peaks and recorded events are those of a run without.
+The device's own operation runs as ever, for its memory; its kernels do nothing. Before it, the operation of
+the CPU runs on host tensors over the same bytes (host.py), and what it found is written into the device's
+memory afterwards. Nothing is allocated on the device, so peaks and recorded events are those of a run
+without.
 
 How it is called. Each operation gets a kernel at a dispatch key that nobody else has (below autograd, below
 tensor subclasses and modes, above the backend), and the thread includes that key. No dispatch mode is active:
-autograd and torch.compile take other paths where they see one, with other memory. Operations that PyTorch calls
-from C++ come by here as well.
+autograd and torch.compile take other paths where they see one, with other memory. Operations that PyTorch
+calls from C++ come by here as well.
 """
 
 import time
 
 import torch
 from _vramtrace.values import host, numbers, operations, policy
+from _vramtrace.values.dispatch import (
+    ABOVE,
+    ELSEWHERE,
+    FAILURES,
+    KEY,
+    KEY_NAME,
+    LARGE,
+    MOST_SUMMED,
+    NUMBERS,
+    SMALL,
+    Exclude,
+    Parameter,
+    Plain,
+    Tensor,
+    redispatcher,
+    size_of,
+)
 from _vramtrace.values.notes import Notes
-
-# In the order of c10/core/DispatchKey.h: BackendSelect, Fake, Python. Python's enumeration leaves Fake out.
-KEY_NAME = "Fake"
-KEY = torch._C.DispatchKey(torch._C.DispatchKey.Python.value - 1)
-BELOW = torch._C._dispatch_keyset_full_after(KEY)
-ABOVE = torch._C._dispatch_keyset_full() - BELOW
-
-MOST_FLOATS = 1 << 15  # up to here the CPU does not start its threads
-MOST_INTEGERS = 1 << 20  # masks and indices decide shapes
-MOST_MASK = 1 << 24  # of one that is known and counted
-MOST_SUMMED = 1 << 22  # elements that are known and reduced to one
-FAILURES = 3  # an operation that the host cannot do is left alone after as many
-
-Tensor = torch.Tensor
-Parameter = torch.nn.Parameter
-Exclude = torch._C._ExcludeDispatchKeyGuard
-Plain = torch._C.DisableTorchFunction
-NUMBERS = frozenset(numbers.KINDS)
-PYTHON = torch._C.DispatchKey.Python
+from _vramtrace.values.special import SPECIAL
 
 
 class Shadow:
@@ -61,7 +61,11 @@ class Shadow:
                 break
         made = host.Arguments(self.device, self.generator, operation.overwrites)
         written = operation.written
-        values = [made.convert(value, i in written) for i, value in enumerate(arguments)]
+        needed = operation.needed
+        values = [
+            made.convert(value, i in written) if needed is None or i in needed else value
+            for i, value in enumerate(arguments)
+        ]
         named = {name: made.convert(value, name in written) for name, value in keywords.items()}
         if operation.takes_generator:
             named["generator"] = self.generator
@@ -166,60 +170,6 @@ def _pairs(answer, result):
             yield from _pairs(one, other)
 
 
-def _is_foreign(tensor):
-    """A tensor of a subclass with a dispatch of its own, which has stepped aside."""
-    return torch._C._dispatch_keys(tensor).has(PYTHON)
-
-
-SMALL, LARGE, ELSEWHERE = range(3)
-
-
-def size_of(values):
-    """Are all tensors small, and is one of them the device's."""
-    found = ELSEWHERE
-    for value in values:
-        kind = type(value)
-        if kind is Tensor or kind is Parameter:
-            pass
-        elif kind is list or kind is tuple:
-            if value and type(value[0]) not in NUMBERS:
-                inner = size_of(value)
-                if inner == LARGE:
-                    return LARGE
-                if inner == SMALL:
-                    found = SMALL
-            continue
-        elif isinstance(value, Tensor):
-            if _is_foreign(value):
-                return ELSEWHERE
-        else:
-            continue
-        count = value.numel()
-        if count > MOST_FLOATS and (count > MOST_INTEGERS or value.is_floating_point() or value.is_complex()):
-            return LARGE if value.is_cuda or found == SMALL else ELSEWHERE
-        if value.is_cuda:
-            found = SMALL
-    return found
-
-
-def redispatcher(operation):
-    """Calls the backend's own kernel."""
-    redispatch, places = operation.handle.redispatch_boxed, operation.tensors
-
-    def forward(keys, arguments, keywords):
-        for i in places:
-            if i < len(arguments) and type(arguments[i]) in NUMBERS:
-                arguments = numbers.with_tensors(arguments, places)
-                break
-        return redispatch(keys & BELOW, *arguments, **keywords)
-
-    def alone(keys, arguments, keywords):
-        with Exclude(ABOVE):
-            return forward(keys, arguments, keywords)
-
-    return alone if operation.name.removeprefix("aten::") in operations.ALONE else forward
-
-
 def kernel_of(operation, shadow):
     """The kernel of one operation at our key."""
     forward = redispatcher(operation)
@@ -256,224 +206,6 @@ def kernel_of(operation, shadow):
         return answer
 
     return special(operation, shadow, forward, kernel) if special is not None else kernel
-
-
-def reading(operation, shadow, forward, kernel):
-    """item(): the host reads one value."""
-
-    def read(keys, *arguments, **keywords):
-        tensor = arguments[0]
-        plain = type(tensor) in (Tensor, Parameter) and tensor.is_cuda and tensor.numel() == 1
-        if plain and not shadow.quiet:
-            note_read(shadow, tensor)
-        return forward(keys, arguments, keywords)
-
-    return read
-
-
-def note_read(shadow, tensor):
-    if tensor.numel() == 0 or shadow.device.knowledge(tensor.data_ptr(), host.extent(tensor)) != 0:
-        return
-    name = str(tensor.dtype).removeprefix("torch.")
-    if tensor.numel() > 1:
-        shadow.notes.read(f"{tensor.numel():,} values of {name}", "value")
-        return
-    if tensor.is_floating_point():
-        with Plain(), Exclude(ABOVE):
-            value, _ = host.view(tensor, shadow.device)
-            if not value.any():
-                shadow.invent(tensor, None)
-        shadow.policy.reads += 1
-        shadow.notes.read(f"a value of {name}", "value")
-    else:
-        shadow.notes.read(f"a value of {name}", "branch" if tensor.dtype is torch.bool else "shape")
-
-
-def copying(operation, shadow, forward, kernel):
-    """copy_: to the host it is a read; a copy that converts is an operation like any other."""
-
-    def copy(keys, *arguments, **keywords):
-        target, source = arguments[0], arguments[1]
-        if type(source) not in (Tensor, Parameter) or not source.is_cuda or target.device.type != "cpu":
-            return kernel(keys, *arguments, **keywords)
-        note_read(shadow, source)
-        answer = forward(keys, arguments, keywords)
-        if source.numel() <= MOST_INTEGERS and type(target) in (Tensor, Parameter):
-            with Plain(), Exclude(ABOVE):
-                try:
-                    target.copy_(host.view(source, shadow.device)[0])
-                except (host.NotPossible, RuntimeError):
-                    pass
-        return answer
-
-    return copy
-
-
-def counting(operation, shadow, forward, kernel):
-    """How many there are decides the shape: the library reads it from the device in the middle."""
-
-    def count(keys, *arguments, **keywords):
-        tensor = arguments[0]
-        size = size_of(arguments)
-        if size == ELSEWHERE:
-            return forward(keys, arguments, keywords)
-        made, result = None, None
-        if size == SMALL or shadow.knows(tensor, MOST_MASK):
-            made, result = shadow.try_compute(operation, arguments, keywords)
-        known = made is not None and made.known
-        if shadow.imposed:
-            number, known, made = shadow.imposed.pop(), True, None
-        elif made is not None:
-            number = (result[0] if isinstance(result, tuple) else result).size(0)
-        else:
-            number = shadow.policy.count(tensor.numel())
-        if not known and not shadow.quiet:
-            shadow.notes.read(f"{operation.base}: {number:,} of {tensor.numel():,}", "shape")
-        answer = shadow.expecting(number, known, forward, keys, arguments, keywords)
-        if made is not None:
-            shadow.try_write(made, result, answer)
-        return answer
-
-    return count
-
-
-def coalescing(operation, shadow, forward, kernel):
-    """_coalesce: how many indices differ decides the shape."""
-
-    def coalesce(keys, *arguments, **keywords):
-        tensor = arguments[0]
-        if type(tensor) is not Tensor or not tensor.is_cuda:
-            return forward(keys, arguments, keywords)
-        with Plain(), Exclude(ABOVE):
-            try:
-                (indices, known), (values, _) = (
-                    host.view(part, shadow.device) for part in (tensor._indices(), tensor._values())
-                )
-                if indices.numel() > MOST_INTEGERS:
-                    raise host.NotPossible
-                made = torch.sparse_coo_tensor(indices, values, tensor.size(), check_invariants=False)
-                made = made.coalesce() if known else None
-            except (host.NotPossible, RuntimeError):
-                made = None
-        number = shadow.policy.count(tensor._nnz()) if made is None else made._nnz()
-        if made is None:
-            shadow.notes.read(f"coalesce: {number:,} of {tensor._nnz():,}", "shape")
-        answer = shadow.expecting(number, made is not None, forward, keys, arguments, keywords)
-        if made is not None:
-            with Plain(), Exclude(ABOVE):
-                for target, value in (
-                    (answer._indices(), made._indices()),
-                    (answer._values(), made._values()),
-                ):
-                    host.put(target, value, True, shadow.device)
-        return answer
-
-    return coalesce
-
-
-def comparing(operation, shadow, forward, kernel):
-    """equal: its answer is read from the device; what nobody knows is equal."""
-
-    def compare(keys, *arguments, **keywords):
-        made, result = None, True
-        size = size_of(arguments)
-        if size == ELSEWHERE:
-            return forward(keys, arguments, keywords)
-        if size == SMALL:
-            made, result = shadow.try_compute(operation, arguments, keywords)
-        known = made is not None and made.known
-        if not known:
-            shadow.notes.read("equal", "branch")
-        return shadow.expecting(int(result or not known), known, forward, keys, arguments, keywords)
-
-    return compare
-
-
-def suppressing(operation, shadow, forward, kernel):
-    """torchvision's nms marks what it keeps with a kernel and counts the marks."""
-
-    def suppress(keys, *arguments, **keywords):
-        if size_of(arguments) != SMALL:
-            return forward(keys, arguments, keywords)
-        made, result = shadow.try_compute(operation, arguments, keywords)
-        if made is None:
-            return forward(keys, arguments, keywords)
-        shadow.imposed.append(result.numel())
-        try:
-            answer = forward(keys, arguments, keywords)
-        finally:
-            shadow.imposed.clear()
-        shadow.try_write(made, result, answer)
-        return answer
-
-    return suppress
-
-
-def checking(operation, shadow, forward, kernel):
-    """GradScaler's look at the gradients: those that nobody knows are finite, or no step would be made."""
-
-    def check(keys, *arguments, **keywords):
-        made = None
-        if size_of(arguments) == SMALL:
-            made, result = shadow.try_compute(operation, arguments, keywords)
-        answer = forward(keys, arguments, keywords)
-        if made is not None and made.known:
-            shadow.try_write(made, result, answer)
-        return answer
-
-    return check
-
-
-def reporting(operation, shadow, forward, kernel):
-    """A library's own check of its status, which it has answered."""
-
-    def report(keys, *arguments, **keywords):
-        shadow.quiet += 1
-        try:
-            return forward(keys, arguments, keywords)
-        finally:
-            shadow.quiet -= 1
-
-    return report
-
-
-def choosing(operation, shadow, forward, kernel):
-    """topk over values that nobody knows chooses experts: balanced."""
-
-    def choose(keys, *arguments, **keywords):
-        answer = kernel(keys, *arguments, **keywords)
-        tensor = arguments[0]
-        if type(answer) is not tuple or not answer[1].is_cuda or answer[1].numel() > MOST_INTEGERS:
-            return answer
-        with Plain(), Exclude(ABOVE):
-            try:
-                values, known = host.view(tensor, shadow.device)
-                if not known and (values == values.flatten()[0]).all():
-                    indices, _ = host.view(answer[1], shadow.device)
-                    policy.balanced(values, indices, arguments[2] if len(arguments) > 2 else -1)
-                    shadow.device.written(answer[1].data_ptr(), host.extent(answer[1]), 0)
-            except (host.NotPossible, IndexError, RuntimeError):
-                pass
-        return answer
-
-    return choose
-
-
-SPECIAL = {
-    "_local_scalar_dense": reading,
-    "copy_": copying,
-    "nonzero": counting,
-    "_unique2": counting,
-    "unique_dim": counting,
-    "unique_consecutive": counting,
-    "unique_dim_consecutive": counting,
-    "topk": choosing,
-    "_coalesce": coalescing,
-    "equal": comparing,
-    "_amp_foreach_non_finite_check_and_unscale_": checking,
-    "_linalg_check_errors": reporting,
-    "nms": suppressing,
-}
 
 
 def install(device):

@@ -1,5 +1,5 @@
-"""Operations that only CUDA has, done by others on the host. A None in the answer is a result whose values are
-left alone: what only the backward kernel reads."""
+"""Operations that only CUDA has, done by others on the host. A None in the answer is a result whose values
+are left alone: what only the backward kernel reads."""
 
 import torch
 
@@ -86,7 +86,7 @@ def batch_norm(x, weight, bias, mean, variance, training, momentum, epsilon):
 def batch_norm_backward(x, grad, weight, mean, variance, save_mean, save_inverse, epsilon, reserve):
     mask = (True, True, True)
     return torch.ops.aten.native_batch_norm_backward.default._op(
-        grad, x, weight, mean, variance, save_mean, save_inverse, True, epsilon, mask
+        grad, x, weight, None, None, save_mean, save_inverse, True, epsilon, mask
     )
 
 
@@ -99,4 +99,12 @@ TRANSLATED = {
     "aten::_scaled_dot_product_cudnn_attention_backward": cudnn_backward,
     "aten::cudnn_batch_norm": batch_norm,
     "aten::cudnn_batch_norm_backward": batch_norm_backward,
+}
+
+# Which arguments those of them need that do not need all: the rest is what only the device's kernel reads.
+NEEDED = {
+    "aten::_scaled_dot_product_flash_attention_backward": frozenset({0, 1, 2, 3}),
+    "aten::_scaled_dot_product_efficient_attention_backward": frozenset({0, 1, 2, 3, 4}),
+    "aten::_scaled_dot_product_cudnn_attention_backward": frozenset({0, 1, 2, 3, 8}),
+    "aten::cudnn_batch_norm_backward": frozenset({0, 1, 2, 5, 6}),
 }

@@ -1,4 +1,5 @@
-"""Generates text with a small GPT-2: greedily until the end token, by sampling, with beams and a static cache."""
+"""Generates text with a small GPT-2: greedily until the end token, by sampling, with beams, with a static
+cache."""
 
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel

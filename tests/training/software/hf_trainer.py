@@ -1,4 +1,5 @@
-"""Fine-tunes a small Llama with transformers' Trainer: bf16, gradient checkpointing, evaluation, a checkpoint."""
+"""Fine-tunes a small Llama with transformers' Trainer: bf16, gradient checkpointing, evaluation, a
+checkpoint."""
 
 import sys
 

@@ -14,15 +14,15 @@ class Classifier(lightning.LightningModule):
         super().__init__()
         self.net = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 10))
 
-    def training_step(self, batch, _index):
+    def training_step(self, batch: list[torch.Tensor], _index: int) -> torch.Tensor:
         loss = nn.functional.cross_entropy(self.net(batch[0]), batch[1])
         self.log("train_loss", loss)
         return loss
 
-    def validation_step(self, batch, _index):
+    def validation_step(self, batch: list[torch.Tensor], _index: int) -> None:
         self.log("val_loss", nn.functional.cross_entropy(self.net(batch[0]), batch[1]), prog_bar=True)
 
-    def configure_optimizers(self):
+    def configure_optimizers(self) -> torch.optim.Optimizer:
         return torch.optim.Adam(self.parameters(), lr=1e-3)
 
 
