@@ -66,6 +66,15 @@ void HookedFunction::ExpectEvents(const Recorded& trace) const {
       EXPECT_EQ(Count(trace, &Packet::has_driver_free), 1);
       break;
     }
+    case Role::kTrim:  // what was given back, the device tells, once
+      EXPECT_EQ(std::count_if(trace.packets.begin(), trace.packets.end(),
+                              [](const auto& recorded) {
+                                return recorded.packet.has_memory_query() &&
+                                       recorded.packet.memory_query().reason() ==
+                                           v1::MemoryQuery::REASON_DRIVER_FREE;
+                              }),
+                1);
+      break;
     case Role::kMap:
       EXPECT_EQ(Count(trace, &Packet::has_memory_map) + Count(trace, &Packet::has_memory_unmap), 1);
       break;

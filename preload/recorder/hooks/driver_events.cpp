@@ -84,4 +84,9 @@ void AfterFree(const DriverCall& call, uint32_t result) noexcept {
   QueryDeviceMemory(RowOf(call.hook).family, call.caller, record::QueryReason::kDriverFree);
 }
 
+void AfterTrim(const DriverCall& call, uint32_t result) noexcept {
+  if (result != 0 || !record::Recording()) return;
+  QueryDeviceMemory(RowOf(call.hook).family, call.caller, record::QueryReason::kDriverFree);
+}
+
 }  // namespace vramtrace::hooks

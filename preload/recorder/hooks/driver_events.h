@@ -33,6 +33,7 @@ void AfterAllocation(const DriverCall& call, Allocated allocated, uint32_t resul
                      uint64_t duration_ns) noexcept;
 void BeforeFree(const DriverCall& call, uint64_t address) noexcept;
 void AfterFree(const DriverCall& call, uint32_t result) noexcept;
+void AfterTrim(const DriverCall& call, uint32_t result) noexcept;
 
 [[nodiscard]] inline uint64_t NowNs() noexcept {
   timespec time{};
@@ -70,6 +71,17 @@ auto RecordFree(const DriverCall& call, uint64_t address, Real real) {
   const auto result = real();
   const KeepErrno keep;
   AfterFree(call, static_cast<uint32_t>(result));
+  return result;
+}
+
+// Calls `real`, which gives back memory that no allocation holds: how much, only the device knows.
+template <typename Real>
+auto RecordTrim(const DriverCall& call, Real real) {
+  const CallScope scope;
+  const auto result = real();
+  if (!scope.outermost()) return result;
+  const KeepErrno keep;
+  AfterTrim(call, static_cast<uint32_t>(result));
   return result;
 }
 

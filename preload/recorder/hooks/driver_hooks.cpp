@@ -14,6 +14,7 @@ using vramtrace::hooks::KeepErrno;
 using vramtrace::hooks::RealOf;
 using vramtrace::hooks::RecordAllocation;
 using vramtrace::hooks::RecordFree;
+using vramtrace::hooks::RecordTrim;
 using vramtrace::hooks::Space;
 using vramtrace::record::MemoryKind;
 
@@ -208,6 +209,24 @@ VRAMTRACE_EXPORT CUresult cuArrayDestroy(CUarray array) {
   VRAMTRACE_REAL(cuArrayDestroy);
   return RecordFree({.hook = Hook::cuArrayDestroy, .caller = caller, .kind = MemoryKind::kArray},
                     AddressOf(array), [&] { return real(array); });
+}
+
+VRAMTRACE_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes_to_keep) {
+  VRAMTRACE_REAL(cuMemPoolTrimTo);
+  return RecordTrim({.hook = Hook::cuMemPoolTrimTo, .caller = caller, .kind = MemoryKind::kPool},
+                    [&] { return real(pool, bytes_to_keep); });
+}
+
+VRAMTRACE_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+  VRAMTRACE_REAL(cuMemPoolDestroy);
+  return RecordTrim({.hook = Hook::cuMemPoolDestroy, .caller = caller, .kind = MemoryKind::kPool},
+                    [&] { return real(pool); });
+}
+
+VRAMTRACE_EXPORT CUresult cuDeviceGraphMemTrim(CUdevice device) {
+  VRAMTRACE_REAL(cuDeviceGraphMemTrim);
+  return RecordTrim({.hook = Hook::cuDeviceGraphMemTrim, .caller = caller, .kind = MemoryKind::kPool},
+                    [&] { return real(device); });
 }
 
 VRAMTRACE_EXPORT CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset,

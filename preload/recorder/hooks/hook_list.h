@@ -11,6 +11,7 @@ enum class Role {
   kAllocate,  // device memory, or what stands for it
   kFree,
   kMap,
+  kTrim,          // gives memory that a pool or the graphs keep back to the device
   kAllocateHost,  // pinned or registered host memory
   kFreeHost,
   kQuery,   // what the device says of its memory

@@ -15,6 +15,7 @@ using vramtrace::hooks::KeepErrno;
 using vramtrace::hooks::RealOf;
 using vramtrace::hooks::RecordAllocation;
 using vramtrace::hooks::RecordFree;
+using vramtrace::hooks::RecordTrim;
 using vramtrace::hooks::Space;
 using vramtrace::record::MemoryKind;
 
@@ -181,6 +182,24 @@ VRAMTRACE_EXPORT cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stre
                      .kind = MemoryKind::kPool,
                      .stream = StreamOf(stream)},
                     AddressOf(pointer), [&] { return real(pointer, stream); });
+}
+
+VRAMTRACE_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes_to_keep) {
+  VRAMTRACE_REAL(cudaMemPoolTrimTo);
+  return RecordTrim({.hook = Hook::cudaMemPoolTrimTo, .caller = caller, .kind = MemoryKind::kPool},
+                    [&] { return real(pool, bytes_to_keep); });
+}
+
+VRAMTRACE_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  VRAMTRACE_REAL(cudaMemPoolDestroy);
+  return RecordTrim({.hook = Hook::cudaMemPoolDestroy, .caller = caller, .kind = MemoryKind::kPool},
+                    [&] { return real(pool); });
+}
+
+VRAMTRACE_EXPORT cudaError_t cudaDeviceGraphMemTrim(int device) {
+  VRAMTRACE_REAL(cudaDeviceGraphMemTrim);
+  return RecordTrim({.hook = Hook::cudaDeviceGraphMemTrim, .caller = caller, .kind = MemoryKind::kPool},
+                    [&] { return real(device); });
 }
 
 VRAMTRACE_EXPORT cudaError_t cudaIpcCloseMemHandle(void* pointer) {

@@ -83,6 +83,11 @@ TAKE(cudaFreeArray, cudaArray_t)
 TAKE(cudaFreeAsync, void*, cudaStream_t)
 TAKE(cudaFreeAsync_ptsz, void*, cudaStream_t)
 TAKE(cudaIpcCloseMemHandle, void*)
+FAKE_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
+  return Convert(cuMemPoolTrimTo(pool, bytes));  // through the recorder again: one query
+}
+TAKE(cudaMemPoolDestroy, cudaMemPool_t)
+TAKE(cudaDeviceGraphMemTrim, int)
 TAKE(cudaHostRegister, void*, size_t, unsigned int)
 TAKE(cudaFreeHost, void*)
 TAKE(cudaHostUnregister, void*)

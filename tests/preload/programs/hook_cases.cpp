@@ -157,6 +157,9 @@ const std::map<std::string, std::function<bool()>> kCases = {
      [] { return Meet() && Succeeds([] { return cudaFreeAsync_ptsz(kAddress, nullptr); }); }},
     {"cudaIpcCloseMemHandle",
      [] { return Meet() && Succeeds([] { return cudaIpcCloseMemHandle(kAddress); }); }},
+    {"cudaMemPoolTrimTo", [] { return Meet() && Succeeds([] { return cudaMemPoolTrimTo(nullptr, 0); }); }},
+    {"cudaMemPoolDestroy", [] { return Meet() && Succeeds([] { return cudaMemPoolDestroy(nullptr); }); }},
+    {"cudaDeviceGraphMemTrim", [] { return Meet() && Succeeds([] { return cudaDeviceGraphMemTrim(0); }); }},
     {"cudaMallocHost",
      [] {
        void* p;
@@ -272,6 +275,9 @@ const std::map<std::string, std::function<bool()>> kCases = {
     {"cuIpcCloseMemHandle", [] { return Meet() && Succeeds([] { return cuIpcCloseMemHandle(kPointer); }); }},
     {"cuArrayDestroy",
      [] { return Meet() && Succeeds([] { return cuArrayDestroy(static_cast<CUarray>(kAddress)); }); }},
+    {"cuMemPoolTrimTo", [] { return Meet() && Succeeds([] { return cuMemPoolTrimTo(nullptr, 0); }); }},
+    {"cuMemPoolDestroy", [] { return Meet() && Succeeds([] { return cuMemPoolDestroy(nullptr); }); }},
+    {"cuDeviceGraphMemTrim", [] { return Meet() && Succeeds([] { return cuDeviceGraphMemTrim(0); }); }},
     {"cuMemMap", [] { return Meet() && Succeeds([] { return cuMemMap(kPointer, kBytes, 512, 77, 0); }); }},
     {"cuMemUnmap", [] { return Meet() && Succeeds([] { return cuMemUnmap(kPointer, kBytes); }); }},
     {"cuMemAllocHost_v2",
