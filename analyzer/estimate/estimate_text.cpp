@@ -71,8 +71,7 @@ std::string HeadText(const Estimate& estimate) {
       fmt::format("{}{}: {} parameters", estimate.model,
                   estimate.family.empty() ? "" : " (" + estimate.family + ")", Grouped(estimate.parameters));
   if (estimate.adapters > 0) text += fmt::format(" and {} of adapters", Grouped(estimate.adapters));
-  return report::Wrap(text, 110, 2) + "\n" + report::Wrap("  " + RequestText(estimate.request), 110, 4) +
-         "\n";
+  return report::Wrap(text, 110, 2) + "\n" + report::Wrap(RequestText(estimate.request), 110, 2) + "\n";
 }
 
 std::string ClassesText(const Estimate& estimate) {
@@ -87,9 +86,9 @@ std::string ClassesText(const Estimate& estimate) {
   table.Add({"= allocated", Size(peak.Total()), Grouped(peak.Total()) + " B", "",
              fmt::format("band {} to {}", Size(estimate.allocated.low), Size(estimate.allocated.high))});
   table.Add({"= device used", Size(estimate.used.expected), "", "",
-             fmt::format("band {} to {}; without the context, 0.3 to 0.6 GiB a card", Size(estimate.used.low),
+             fmt::format("band {} to {}; the context comes on top", Size(estimate.used.low),
                          Size(estimate.used.high))});
-  return table.Render(120);
+  return table.Render(130);
 }
 
 std::string PhasesText(const Estimate& estimate) {
@@ -170,7 +169,7 @@ std::string EstimateText(const Estimate& estimate, const std::vector<Change>& ch
   text +=
       fmt::format("\nMemory of one card at its peak, in the phase {}\n", estimate.phases[estimate.peak].name);
   text += ClassesText(estimate) + PhasesText(estimate) + PerParameterText(estimate) + HostText(estimate);
-  for (const std::string& note : estimate.notes) text += report::Wrap("Note: " + note + ".", 110, 6) + "\n";
+  for (const std::string& note : estimate.notes) text += report::Wrap("Note: " + note + ".", 118, 6) + "\n";
   const std::string change = ChangesText(estimate, changes);
   if (!change.empty()) text += "\n" + change;
   return text;

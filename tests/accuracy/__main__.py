@@ -6,12 +6,17 @@ from script.figures import main
 from tests.accuracy import attribution
 from tests.accuracy.allocator import measure as allocator
 from tests.accuracy.batch import measure as batch
+from tests.accuracy.estimate import measure as estimate
 
-MEASUREMENTS = {"attribution": attribution.measure, "allocator": allocator.measure, "batch": batch.measure}
+MEASUREMENTS = {
+    "attribution": attribution.measure,
+    "allocator": allocator.measure,
+    "batch": batch.measure,
+    "estimate": estimate.measure,
+}
 NOT_BUILT = {
     "techniques": "there is no forecast yet",
     "published": "there is no forecast yet to score published cases with",
-    "estimate": "there is no `vramtrace estimate` yet",
     "diagnoses": "there are no diagnoses yet",
     "device": "the simulated device has not been compared with a real one yet",
 }

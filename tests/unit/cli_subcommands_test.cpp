@@ -50,6 +50,7 @@ const std::map<std::string, WrongCall>& WrongCalls() {
       {"diff", {{"diff", "/no/such.vtrace", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"view", {{"view", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"dump", {{"dump", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
+      {"estimate", {{"estimate", "/no/such/config.json"}, kBadInput, "/no/such/config.json"}},
       {"gpus", {{"gpus", "rtx4900"}, kUsage, "rtx4090"}},
   };
   return calls;

@@ -10,3 +10,7 @@ vramtrace_unit_test(estimate
     ${CMAKE_CURRENT_SOURCE_DIR}/estimate_techniques_test.cpp
     ${CMAKE_CURRENT_SOURCE_DIR}/estimate_text_test.cpp
   LIBRARIES vramtrace_estimate)
+vramtrace_unit_test(estimate_command
+  SOURCES
+    ${CMAKE_CURRENT_SOURCE_DIR}/estimate_command_test.cpp
+  LIBRARIES vramtrace_cli)
