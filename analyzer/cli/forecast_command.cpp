@@ -12,6 +12,7 @@
 #include "analyzer/cli/launch/units.h"
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
+#include "analyzer/cli/verify.h"
 #include "analyzer/forecast/build_stream.h"
 #include "analyzer/gpus/cost_text.h"
 #include "analyzer/report/forecast.h"
@@ -71,12 +72,22 @@ class ForecastCommand final : public Subcommand {
     app.add_option("--top", top_, "Candidates to list")->check(CLI::PositiveNumber)->capture_default_str();
     app.add_flag("--all-cards", all_cards_, "List the cards that are too small, too");
     app.add_flag("--strict", strict_, "Exit with 1 unless it fits");
+    app.add_flag(
+        "--verify", verify_,
+        "Run the program again on the simulated card with the change, and compare; the recorded command, "
+        "or the one after --, with {batch} in the place of the batch");
     cost_.AddOptions(app);
   }
 
+  [[nodiscard]] bool TakesProgram() const override { return true; }
+  void SetProgram(const std::vector<std::string>& words) override { program_ = words; }
+
   [[nodiscard]] int Run() override {
+    if (!program_.empty() && !verify_)
+      return Usage("a command after -- is for --verify; the trace comes before it");
     report::ForecastQuestion question;
     question.batch = batch_;
+    question.cards = format_ == "json" || !cost_.Used();  // the table of costs has them too
     for (const std::string& text : techniques_) {
       std::variant<forecast::Chosen, std::string> chosen = forecast::ParseTechnique(text);
       if (const auto* wrong = std::get_if<std::string>(&chosen)) return Usage(*wrong);
@@ -93,7 +104,14 @@ class ForecastCommand final : public Subcommand {
           "--recorded-batch.");
     }
     const report::v1::Forecast made = report::MakeForecast(*planner.value(), chosen_traces_, question);
-    return Print(made, *planner.value());
+    const int code = Print(made, *planner.value());
+    if (!verify_ || !made.has_prediction()) return code;
+    const forecast::Card card =
+        question.card ? *question.card : forecast::RecordedCard(planner.value()->facts());
+    const uint64_t batch = batch_ != 0 ? batch_ : planner.value()->facts().batch;
+    const int verified = VerifyForecast(*planner.value(),
+                                        planner.value()->Predict(batch, question.techniques), card, program_);
+    return verified != kDone ? verified : code;
   }
 
  private:
@@ -179,6 +197,8 @@ class ForecastCommand final : public Subcommand {
   size_t top_ = 5;
   bool all_cards_ = false;
   bool strict_ = false;
+  bool verify_ = false;
+  std::vector<std::string> program_;
   CostFlags cost_;
 };
 
