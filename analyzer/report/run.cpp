@@ -51,7 +51,7 @@ std::string PeakText(const v1::Peak& peak) { return peak.bytes() == 0 ? "-" : Si
 std::string Ending(const v1::Report& report, const v1::DeviceReport& device) {
   if (device.has_at_refusal()) return "out of memory";
   if (report.trace().being_written()) return "still running";
-  return report.trace().complete() ? "ended" : "killed, or ended without its exit handlers";
+  return report.trace().complete() ? "ended" : "killed, or left by _exit";
 }
 
 }  // namespace

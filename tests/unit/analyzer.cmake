@@ -15,6 +15,7 @@ vramtrace_unit_test(analyzer
     analyzer_identity_test.cpp
     analyzer_out_of_memory_test.cpp
     analyzer_report_test.cpp
+    analyzer_run_test.cpp
     analyzer_text_test.cpp
     analyzer_json_test.cpp
     analyzer_diff_test.cpp

@@ -83,17 +83,39 @@ TEST_F(AnalyzeTest, NewestTraceHereIsTakenAndNamed) {
   }
 }
 
-TEST_F(AnalyzeTest, FolderOfARunIsEveryTraceInIt) {
+TEST_F(AnalyzeTest, FolderOfARunIsALineAProcessAndTheFullestExplained) {
   std::filesystem::create_directory("run");
   Write(Trace(), "run/rank0.vtrace");
-  Write(Trace(), "run/rank1.vtrace");
+  TraceBuilder larger;
+  TrainingRun(testing::TrainingOptions{.layers = 6}).Play(&larger);
+  Write(larger.Bytes(), "run/rank1.vtrace");
   const Outcome outcome = Run({"analyze", "run"});
   EXPECT_EQ(outcome.code, kDone);
-  EXPECT_THAT(outcome.output, HasSubstr("rank0.vtrace"));
+  EXPECT_THAT(outcome.output, StartsWith("A run of 2 processes\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("has the highest peak:"));
   EXPECT_THAT(outcome.output, HasSubstr("rank1.vtrace"));
+  EXPECT_EQ(outcome.output.find("rank0.vtrace"), std::string::npos);
+  const auto json = nlohmann::json::parse(Run({"analyze", "run", "--format", "json"}).output);
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_THAT(json[0]["trace"]["path"].get<std::string>(), HasSubstr("rank0.vtrace"));
+  EXPECT_THAT(json[1]["trace"]["path"].get<std::string>(), HasSubstr("rank1.vtrace"));
   const Outcome dump = Run({"dump", "run"});
   EXPECT_EQ(dump.code, kBadInput);
   EXPECT_THAT(dump.errors, HasSubstr("2 traces; name one"));
+}
+
+// One that cannot be read is named; the others are explained all the same.
+TEST_F(AnalyzeTest, FolderOfARunWithABadTraceEndsWithThree) {
+  std::filesystem::create_directory("run");
+  Write(Trace(), "run/a.vtrace");
+  Write("not a trace", "run/b.vtrace");
+  const Outcome outcome = Run({"analyze", "run"});
+  EXPECT_EQ(outcome.code, kBadInput);
+  EXPECT_THAT(outcome.errors, HasSubstr("b.vtrace"));
+  EXPECT_THAT(outcome.output, HasSubstr("a.vtrace"));
+  const Outcome json = Run({"analyze", "run", "--format", "json"});
+  EXPECT_EQ(json.code, kBadInput);
+  EXPECT_EQ(nlohmann::json::parse(json.output).size(), 1U);
 }
 
 TEST_F(AnalyzeTest, NoTraceHereIsASentenceWithTheRemedy) {

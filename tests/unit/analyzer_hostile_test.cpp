@@ -77,6 +77,37 @@ TEST_F(HostileTest, FileCutAtEveryByteLoadsUpToThere) {
   EXPECT_GT(damaged, 500U);
 }
 
+// Bits of the header of a chunk of tables and of one of events flipped, one at a time and every third:
+// nothing crashes, what is read adds up, and a flip in what says whether and how far a chunk is used is
+// noticed.
+TEST_F(HostileTest, HeaderBitFlips) {
+  const std::string good = Good();
+  for (const size_t chunk : {size_t{0}, good.size() / kChunk - 1}) {
+    for (size_t bit = 0; bit < sizeof(trace::ChunkHeader) * 8; bit += 3) {
+      std::string bytes = good;
+      bytes[chunk * kChunk + bit / 8] ^= static_cast<char>(1 << bit % 8);
+      const std::string path = Write(bytes);
+      const auto built = BuildReport(path, {});
+      if (bit % 8 == 0) (void)DumpTrace(path, [](std::string_view) {});
+      if (!built.ok()) {
+        EXPECT_FALSE(built.error().message.empty());
+        continue;
+      }
+      const v1::Report& report = built.value().report;
+      for (const v1::DeviceReport& device : report.devices()) {
+        EXPECT_EQ(device.at_peak().identity().mismatch(), 0) << chunk << " " << bit;
+      }
+      const size_t field = bit / 8;
+      const bool magic = field < offsetof(trace::ChunkHeader, format_major);
+      const bool committed =
+          field >= offsetof(trace::ChunkHeader, committed) && field < offsetof(trace::ChunkHeader, flags);
+      if (magic || committed) {
+        EXPECT_FALSE(Key(report).empty()) << chunk << " " << bit;
+      }
+    }
+  }
+}
+
 // Random bytes overwritten, in headers and packets. Nothing may crash, hang or throw; sanitizers watch.
 TEST_F(HostileTest, ChangedBytesNeverCrash) {
   const std::string good = Good();

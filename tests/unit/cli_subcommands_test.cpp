@@ -100,7 +100,7 @@ TEST(Subcommands, EachRefusesAnUnknownOption) {
 TEST(CommandLine, NamesAnUnknownSubcommandAndTheNearOnes) {
   const std::map<const char*, const char*> slips = {
       {"anlyze", "'anlyze'; did you mean analyze?"}, {"dryrun", "'dryrun'; did you mean dry-run?"},
-      {"dmup", "'dmup'; the commands are record, "}, {"train.py", "'train.py'; the commands are record, "},
+      {"dmup", "'dmup'; did you mean dump?"},        {"train.py", "'train.py'; the commands are record, "},
       {"vew", "'vew'; did you mean view?"},          {"\x1b[31m", "there is no command '"}};
   for (const auto& [word, says] : slips) {
     const Outcome outcome = Call({word, "--format", "json"});
