@@ -15,6 +15,7 @@
 #include "analyzer/report/build.h"
 #include "analyzer/report/forecast.h"
 #include "analyzer/report/json.h"
+#include "analyzer/report/run.h"
 #include "analyzer/report/text.h"
 
 namespace vramtrace::cli {
@@ -55,35 +56,65 @@ class AnalyzeCommand final : public Subcommand {
       if (const auto error = WritePicture(paths.value().front(), svg_)) return Fail(*error);
     }
     int code = kDone;
-    bool first = true;
+    std::vector<Analyzed> run;
     for (const std::string& path : paths.value()) {
-      if (!first && format_ == "text") fmt::print("\n");
-      first = false;
-      const int one = Analyze(path);
-      if (one != kDone) code = one;
+      trace::Result<report::BuiltReport> built = report::BuildReport(path, {Rows()});
+      if (!built.ok()) {
+        code = Fail(built.error());
+        continue;
+      }
+      if (built.value().damaged) code = SayDamage(path, built.value().report);
+      run.push_back({path, std::move(built.value().report)});
+    }
+    if (run.empty()) return code;
+    if (format_ == "json") {
+      PrintJson(&run, paths.value().size() > 1);
+    } else {
+      PrintText(&run);
     }
     return code;
   }
 
  private:
-  // Prints one report. Of a run of several processes JSON is one object a trace, one after the other.
-  [[nodiscard]] int Analyze(const std::string& path) const {
-    const bool json = format_ == "json";
+  struct Analyzed {
+    std::string path;
+    report::v1::Report report;
+  };
+
+  [[nodiscard]] size_t Rows() const {
     constexpr size_t kDefaultRows = 10;
-    const size_t rows = top_ != 0 ? top_ : json ? 0 : kDefaultRows;
-    trace::Result<report::BuiltReport> built = report::BuildReport(path, {rows});
-    if (!built.ok()) return Fail(built.error());
-    report::v1::Report& report = built.value().report;
-    const std::string advice = Advise(path, &report);
-    if (json) {
+    return top_ != 0 ? top_ : format_ == "json" ? 0 : kDefaultRows;
+  }
+
+  // One object, of a run of several processes a list of them.
+  static void PrintJson(std::vector<Analyzed>* run, bool list) {
+    if (list) fmt::print("[\n");
+    for (Analyzed& one : *run) {
+      (void)Advise(one.path, &one.report);
       // Names in a trace are hostile: what is not UTF-8 is replaced rather than thrown on.
-      fmt::print("{}\n",
-                 report::ToJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    } else {
-      fmt::print("{}", report::ToText(report, {ColorWanted(), rows}));
-      if (!advice.empty()) fmt::print("\n{}", advice);
+      fmt::print("{}{}\n",
+                 report::ToJson(one.report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace),
+                 &one != &run->back() ? "," : "");
     }
-    if (!built.value().damaged) return kDone;
+    if (list) fmt::print("]\n");
+  }
+
+  // Of several processes a line each, then the one that tells most.
+  void PrintText(std::vector<Analyzed>* run) const {
+    size_t chosen = 0;
+    if (run->size() > 1) {
+      std::vector<report::v1::Report> reports;
+      for (const Analyzed& one : *run) reports.push_back(one.report);
+      chosen = report::MostTelling(reports);
+      fmt::print("{}\n{}\n\n", report::RunText(reports), report::WhyThisOne(reports, chosen));
+    }
+    Analyzed& shown = (*run)[chosen];
+    const std::string advice = Advise(shown.path, &shown.report);
+    fmt::print("{}", report::ToText(shown.report, {ColorWanted(), Rows()}));
+    if (!advice.empty()) fmt::print("\n{}", advice);
+  }
+
+  static int SayDamage(const std::string& path, const report::v1::Report& report) {
     for (const report::v1::Note& note : report.notes()) {
       if (note.severity() == "damage") fmt::print(stderr, "vramtrace: {}: {}\n", path, note.text());
     }
