@@ -100,10 +100,12 @@ def show_failures(outcomes: list[Outcome]) -> None:
 
 
 def take_interrupts() -> None:
-    """A shell starts background jobs with interrupts ignored, and so would be every program that a test
-    sends one."""
+    """A shell starts background jobs with interrupts ignored, nohup ignores the terminal's end, and so would
+    every program that a test sends one."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def main() -> int:
