@@ -105,9 +105,10 @@ void CopyIn(State& state, uint64_t destination, const void* source, uint64_t byt
 void CopyOut(State& state, void* destination, uint64_t source, uint64_t bytes) {
   report::Add(Count::kDeviceToHostCopies);
   report::Add(Count::kDeviceToHostBytes, bytes);
-  if (ReadBytes(state, destination, source, bytes) && !HasInvention(state, source, bytes)) return;
+  const bool stored = ReadBytes(state, destination, source, bytes);
+  if (stored && !HasInvention(state, source, bytes)) return;
   bool known = false;
-  if (TakeCount(destination, bytes, &known) && known) return;
+  if (TakeCount(destination, bytes, stored, &known) && known) return;
   report::Add(Count::kInventedReads);
   report::Add(Count::kInventedBytes, bytes);
   if (bytes <= 64) Log("device to host: %lu bytes at 0x%lx were never stored", bytes, source);

@@ -68,8 +68,8 @@ uint64_t UnknownCount(uint64_t most) {
   return static_cast<uint64_t>(static_cast<double>(most) * ratio);
 }
 
-bool TakeCount(void* destination, uint64_t bytes, bool* known) {
-  if (expected_counts.empty() && bytes == 1 && expected_flag) {
+bool TakeCount(void* destination, uint64_t bytes, bool stored, bool* known) {
+  if (expected_counts.empty() && bytes == 1 && expected_flag && !stored) {
     *static_cast<unsigned char*>(destination) = 1;
     *known = false;
     expected_flag = false;

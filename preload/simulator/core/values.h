@@ -33,7 +33,9 @@ VRAMTRACE_SIM_EXPORT void ExpectFlag(bool value);
 // How many of so many unknown ones are taken to be found (VRAMTRACE_SIM_COUNTS).
 [[nodiscard]] VRAMTRACE_SIM_EXPORT uint64_t UnknownCount(uint64_t most);
 // For CopyOut: false when none waits. Writes `bytes` bytes, little endian.
-[[nodiscard]] bool TakeCount(void* destination, uint64_t bytes, bool* known);
+// A flag answers for bytes that nobody stored alone: it was left by a reduction that may have been read
+// already.
+[[nodiscard]] bool TakeCount(void* destination, uint64_t bytes, bool stored, bool* known);
 
 }  // namespace vramtrace::simulator
 
