@@ -113,6 +113,30 @@ void DescribeTrace(const TraceFacts& trace, DryRunVerdict* verdict) {
                          : fmt::format("{} optimizer steps were seen", trace.steps)));
 }
 
+// Where the program read what no kernel computed, the most frequent place first.
+void DescribeInvented(const std::vector<launch::SimulatedProcess>& processes, std::string_view effect,
+                      std::string_view said, DryRunVerdict* verdict) {
+  std::vector<const launch::InventedRead*> reads;
+  for (const auto& process : processes) {
+    for (const auto& read : process.invented) {
+      if (read.effect == effect) reads.push_back(&read);
+    }
+  }
+  if (reads.empty()) return;
+  std::stable_sort(reads.begin(), reads.end(),
+                   [](const auto* a, const auto* b) { return a->reads > b->reads; });
+  constexpr size_t kShown = 3;
+  std::string places;
+  for (size_t i = 0; i < std::min(reads.size(), kShown); ++i) {
+    places += fmt::format("{}{} ({})", i == 0 ? "" : ", ", reads[i]->where, reads[i]->what);
+  }
+  if (reads.size() > kShown) {
+    const size_t more = reads.size() - kShown;
+    places += fmt::format(" and {} more place{}", more, more == 1 ? "" : "s");
+  }
+  verdict->lines.push_back(fmt::format("{}: {}", said, places));
+}
+
 int ExitCodeOf(const DryRunFacts& facts, bool over_budget) {
   if (facts.stop && std::holds_alternative<launch::TimedOut>(*facts.stop)) return launch::kExitTimeOut;
   if (facts.stop && !std::holds_alternative<launch::LeftRunning>(*facts.stop)) {
@@ -172,6 +196,8 @@ DryRunVerdict Judge(const DryRunFacts& facts) {
   verdict.used_device = true;
   DescribeUse(facts, uses, &verdict);
   if (facts.trace) DescribeTrace(*facts.trace, &verdict);
+  DescribeInvented(facts.processes, "shape", "memory depends on invented values", &verdict);
+  DescribeInvented(facts.processes, "branch", "the program branched on invented values", &verdict);
 
   const auto fullest = std::max_element(uses.begin(), uses.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second.refused, a.second.worst.peak_used_bytes) <

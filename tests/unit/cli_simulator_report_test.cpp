@@ -30,7 +30,8 @@ std::string LiveBytes(uint32_t process, uint64_t peak) {
 constexpr const char* kFinal =
     R"({"format": "vramtrace-simulator-report", "version": 1, "process_id": 7, "devices": [{"device": 0,
     "gpu": "t4", "total_bytes": 16000, "context_bytes": 300, "peak_used_bytes": 9000, "refused_allocations": 0,
-    "largest_refused_bytes": 0}], "counts": {}})";
+    "largest_refused_bytes": 0}], "counts": {},
+    "invented_values": [{"effect": "shape", "where": "train.py:3", "what": "nonzero", "reads": 2}, 5]})";
 
 TEST(SimulatorReports, AreReadWhetherAProcessEndedOrWasKilled) {
   const Folder folder;
@@ -45,6 +46,10 @@ TEST(SimulatorReports, AreReadWhetherAProcessEndedOrWasKilled) {
   EXPECT_EQ(processes[0].devices[0].total_bytes, 16000U);
   EXPECT_EQ(processes[0].devices[0].context_bytes, 300U);
   EXPECT_EQ(processes[0].devices[0].peak_used_bytes, 9000U);
+  ASSERT_EQ(processes[0].invented.size(), 1U);
+  EXPECT_EQ(processes[0].invented[0].effect, "shape");
+  EXPECT_EQ(processes[0].invented[0].where, "train.py:3");
+  EXPECT_EQ(processes[0].invented[0].reads, 2U);
   ASSERT_EQ(processes[1].devices.size(), 1U) << "only the device that was used";
   EXPECT_EQ(processes[1].devices[0].index, 1);
   EXPECT_EQ(processes[1].devices[0].peak_used_bytes, 77U);

@@ -27,7 +27,7 @@ DryRunFacts Facts(std::vector<launch::SimulatedDevice> devices) {
   facts.gpu_name = "NVIDIA Test";
   facts.total_basis = "measured";
   facts.context_basis = "general knowledge";
-  facts.processes = {{.process = 1, .devices = std::move(devices)}};
+  facts.processes = {{.process = 1, .devices = std::move(devices), .invented = {}}};
   return facts;
 }
 
@@ -44,6 +44,20 @@ TEST(Verdict, FitsOnlyWhenTheHighEstimateDoes) {
   EXPECT_EQ(close.fit, Fit::kTooClose);
   EXPECT_EQ(close.exit_code, 0);
   EXPECT_THAT(close.lines, Contains(HasSubstr("too close to call: 1.00 GiB stay free")));
+}
+
+TEST(Verdict, SaysWhereMemoryDependsOnInventedValues) {
+  DryRunFacts facts = Facts({Device(10 * kGiB)});
+  EXPECT_THAT(Judge(facts).lines, Not(Contains(HasSubstr("invented"))));
+  facts.processes[0].invented = {{"value", "train.py:9", "a value of float32", 5},
+                                 {"shape", "moe.py:7", "nonzero: 8 of 16", 1},
+                                 {"shape", "train.py:3", "a value of int64", 40},
+                                 {"branch", "train.py:4", "a value of bool", 2}};
+  const DryRunVerdict verdict = Judge(facts);
+  EXPECT_THAT(verdict.lines, Contains("memory depends on invented values: train.py:3 (a value of int64), "
+                                      "moe.py:7 (nonzero: 8 of 16)"));
+  EXPECT_THAT(verdict.lines,
+              Contains("the program branched on invented values: train.py:4 (a value of bool)"));
 }
 
 TEST(Verdict, HighEstimateAddsErrorBeyondTheContext) {
@@ -115,7 +129,7 @@ TEST(Verdict, NamesDevicesAndProcessesThatShareOne) {
   second.index = 1;
   DryRunFacts facts = Facts({Device(3 * kGiB), second});
   EXPECT_THAT(Judge(facts).lines, Contains(HasSubstr("NVIDIA Test (device 1): peak device used 4.00 GiB")));
-  facts.processes.push_back({.process = 2, .devices = {Device(5 * kGiB)}});
+  facts.processes.push_back({.process = 2, .devices = {Device(5 * kGiB)}, .invented = {}});
   const auto lines = Judge(facts).lines;
   EXPECT_THAT(lines, Contains(HasSubstr("(device 0): peak device used 5.00 GiB")));
   EXPECT_THAT(lines, Contains(HasSubstr("at once on one card they would need up to 8.00 GiB")));

@@ -24,7 +24,7 @@ std::string ReadFile(const fs::path& path) {
 std::optional<SimulatedProcess> ReadFinal(const fs::path& path) try {
   const auto report = nlohmann::json::parse(ReadFile(path), nullptr, /*allow_exceptions=*/false);
   if (!report.is_object() || report.value("format", "") != "vramtrace-simulator-report") return std::nullopt;
-  SimulatedProcess process{.process = report.value("process_id", 0), .devices = {}};
+  SimulatedProcess process{.process = report.value("process_id", 0), .devices = {}, .invented = {}};
   const auto devices = report.find("devices");
   if (devices == report.end() || !devices->is_array()) return std::nullopt;
   for (const auto& device : *devices) {
@@ -37,6 +37,16 @@ std::optional<SimulatedProcess> ReadFinal(const fs::path& path) try {
         .refused_allocations = device.value("refused_allocations", uint64_t{0}),
         .largest_refused_bytes = device.value("largest_refused_bytes", uint64_t{0}),
     });
+  }
+  const auto invented = report.find("invented_values");
+  if (invented != report.end() && invented->is_array()) {
+    for (const auto& read : *invented) {
+      if (!read.is_object()) continue;
+      process.invented.push_back({.effect = read.value("effect", ""),
+                                  .where = read.value("where", ""),
+                                  .what = read.value("what", ""),
+                                  .reads = read.value("reads", uint64_t{0})});
+    }
   }
   return process;
 } catch (const nlohmann::json::exception&) {  // a field of another type
@@ -51,7 +61,7 @@ std::optional<SimulatedProcess> ReadLive(const fs::path& path) {
   if (live.magic != simulator::kLiveReportMagic || live.version != simulator::kLiveReportVersion) {
     return std::nullopt;
   }
-  SimulatedProcess process{.process = static_cast<int>(live.process_id), .devices = {}};
+  SimulatedProcess process{.process = static_cast<int>(live.process_id), .devices = {}, .invented = {}};
   const auto count = std::min<uint32_t>(live.device_count, simulator::kLiveReportDevices);
   for (uint32_t index = 0; index < count; ++index) {
     const simulator::LiveDevice& device = live.devices[index];

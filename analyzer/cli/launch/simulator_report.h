@@ -17,9 +17,18 @@ struct SimulatedDevice {
   uint64_t largest_refused_bytes = 0;
 };
 
+// Values that no kernel computed and that the program read.
+struct InventedRead {
+  std::string effect;  // "shape", "branch" or "value": what can hang on it
+  std::string where;   // the program's line
+  std::string what;
+  uint64_t reads = 0;
+};
+
 struct SimulatedProcess {
   int process = 0;
   std::vector<SimulatedDevice> devices;  // those that were used
+  std::vector<InventedRead> invented;
 };
 
 // The name to put into VRAMTRACE_SIM_REPORT so that ReadSimulatorReports finds what a run left in `folder`.
