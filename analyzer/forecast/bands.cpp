@@ -23,10 +23,10 @@ struct Residuals {
 // Forecasts against dry runs of the same program at the forecast's batch, by Basis. `script/accuracy batch`
 // prints what the first half of its cases would give here, and how many of the other half these rows hold.
 constexpr Residuals kOfBasis[] = {
-    {{0, 0}, {0, 0}},                    // kRecording: the replay is exact, which every forecast checks
-    {{0.0005, 0.0005}, {0.001, 0.001}},  // kTwoRecordings
-    {{0.002, 0.002}, {0.002, 0.002}},    // kOneRecording
-    {{0.01, 0.01}, {0.16, 0.06}},        // kOneSample
+    {{0, 0}, {0, 0}},                     // kRecording: the replay is exact, which every forecast checks
+    {{0.006, 0.0005}, {0.0095, 0.0015}},  // kTwoRecordings
+    {{0.015, 0.001}, {0.025, 0.053}},     // kOneRecording
+    {{0.098, 0.057}, {0.083, 0.127}},     // kOneSample
 };
 
 // Dry runs against real cards: published measurements that were run again on the simulated device. Made of

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "analyzer/forecast/reductions.h"
+
 namespace vramtrace::forecast {
 namespace {
 
@@ -159,6 +161,7 @@ SizeLaw LawThrough(Bytes here, uint64_t b, Bytes there, uint64_t a) {
 void SetLawsByRule(Stream* stream) {
   const RuleOfOne rule(*stream);
   for (Request& request : stream->requests) request.law = rule.LawOf(request);
+  LimitReductions(stream);
 }
 
 Alignment SetLawsByTwo(Stream* stream, const Stream& other) {
@@ -179,6 +182,7 @@ Alignment SetLawsByTwo(Stream* stream, const Stream& other) {
                       ? SizeLaw::Fixed(request.bytes, LawBasis::kMeasured)
                       : LawThrough(request.bytes, stream->batch, partner->bytes, other.batch);
   }
+  LimitReductions(stream);
   return alignment;
 }
 

@@ -1,6 +1,9 @@
 #include "analyzer/forecast/stream.h"
 
+#include <algorithm>
 #include <string_view>
+
+#include "analyzer/forecast/reductions.h"
 
 namespace vramtrace::forecast {
 
@@ -11,16 +14,22 @@ Bytes SizeLaw::At(uint64_t batch) const {
   const __int128 sum = fixed + slope * b + square * b * b;
   const auto by = static_cast<__int128>(divisor == 0 ? 1 : divisor);
   if (sum <= 0) return 0;
-  const __int128 bytes = (sum + by - 1) / by;
+  __int128 bytes = (sum + by - 1) / by;
+  if (most != 0 && bytes > static_cast<__int128>(most)) {
+    bytes = std::max(static_cast<__int128>(most), bytes / kReductionSlack);
+  }
   return static_cast<Bytes>(bytes < kMost ? bytes : kMost);
 }
 
 SizeLaw SizeLaw::Times(uint64_t numerator, uint64_t denominator) const {
   const auto times = static_cast<int64_t>(numerator);
-  return {fixed * times, slope * times, square * times, divisor * denominator, basis};
+  const Bytes limit = denominator == 0 ? 0 : (most * numerator + denominator - 1) / denominator;
+  return {fixed * times, slope * times, square * times, divisor * denominator, basis, limit};
 }
 
-SizeLaw SizeLaw::Fixed(Bytes bytes, LawBasis basis) { return {static_cast<int64_t>(bytes), 0, 0, 1, basis}; }
+SizeLaw SizeLaw::Fixed(Bytes bytes, LawBasis basis) {
+  return {static_cast<int64_t>(bytes), 0, 0, 1, basis, 0};
+}
 
 bool IsBelow(std::string_view path, std::string_view prefix) {
   if (prefix.empty()) return true;

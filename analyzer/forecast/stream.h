@@ -34,12 +34,17 @@ enum class LawBasis : uint8_t {
 
 // Bytes of one request at any batch b: (fixed + slope * b + square * b * b) / divisor, rounded up, never
 // below zero. `square` is for contrastive losses, which compare every sample with every other.
+//
+// `most`, where it is not 0, is where a reduction's buffer stops growing, because the card holds no more
+// blocks of threads at once; only when each thread has sixteen times its share does it grow on, by a
+// sixteenth (reductions.h).
 struct SizeLaw {
   int64_t fixed = 0;
   int64_t slope = 0;
   int64_t square = 0;
   uint64_t divisor = 1;
   LawBasis basis = LawBasis::kUnknown;
+  Bytes most = 0;
 
   [[nodiscard]] Bytes At(uint64_t batch) const;
   // The law of numerator / denominator times the size.
