@@ -68,7 +68,7 @@ STAGES = (
     Stage("install", "cmake --install and a run from there", installation.check_installation, ("build",)),
     Stage("viewer", "the viewer's types, lint, units and browser tests", viewer.check_viewer, ("build",)),
     Stage("lint", "formats and the repository", lint, ("build",)),
-    Stage("tidy", "clang-tidy over the product's sources", tidy.check_tidy, ("build",), True),
+    Stage("tidy", "clang-tidy over the product's sources", tidy.check_tidy, ("build",)),
     Stage("analysis", "clang-tidy's slow checks too, and over the tests", analysis, ("build",), True),
     Stage("asan", "with address and undefined sanitizers", sanitized("asan", ("unit", "golden", "fuzz"))),
     Stage("fuzz", f"{FUZZ_SECONDS} s of every fuzzer", lambda: builds.fuzz(FUZZ_SECONDS), ("asan",)),
