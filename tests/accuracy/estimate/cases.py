@@ -91,5 +91,5 @@ CASES = [
     Case("t5-base", batch=8, sequence=256, dtype="fp32"),
     Case("bert-base for words", batch=16, sequence=256, dtype="fp32", eager=True),
     Case("vit-large", batch=32, dtype="fp32"),
-    Case("whisper-small", batch=4, sequence=128),
+    Case("whisper-small", batch=4, sequence=128, dtype="fp32"),
 ]
