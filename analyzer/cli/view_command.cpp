@@ -69,6 +69,8 @@ class ViewCommand final : public Subcommand {
         ->needs(serve);
     app.add_flag("--watch", watch_, "With --serve: read the trace again while the program writes it")
         ->needs(serve);
+    app.add_flag("--no-forecast", no_forecast_,
+                 "Leave out the what-if panel, which takes seconds to prepare");
     app.add_flag("--terminal", terminal_, "Draw the timeline and the top of the flame graph here")
         ->excludes(serve);
     app.add_option("--max-blocks", blocks_,
@@ -116,7 +118,7 @@ class ViewCommand final : public Subcommand {
       if (!data.ok()) return Fail(data.error().Sentence());
       if (data.value()->damaged()) code = kBadInput;
       // A run that others are compared with is not asked what it would take.
-      if (!trace.base) trace.forecasts = ForecastsFor(trace.path, data.value()->report());
+      if (!trace.base && !no_forecast_) trace.forecasts = ForecastsFor(trace.path, data.value()->report());
       all.push_back(std::move(data.value()));
     }
     // Everything where it fits, else what is alive at the peaks.
@@ -177,7 +179,7 @@ class ViewCommand final : public Subcommand {
     for (ServedTrace& trace : traces_) {
       const auto built = report::BuildReport(trace.path, {.allocations = 1});
       if (!built.ok()) return Fail(built.error().Sentence());
-      if (!trace.base) trace.forecasts = ForecastsFor(trace.path, built.value().report);
+      if (!trace.base && !no_forecast_) trace.forecasts = ForecastsFor(trace.path, built.value().report);
     }
     auto pages = viewer_data::Pages::Open(traces_, options);
     if (!pages.ok()) return Fail(pages.error().Sentence());
@@ -210,6 +212,7 @@ class ViewCommand final : public Subcommand {
   bool serve_ = false;
   bool watch_ = false;
   bool terminal_ = false;
+  bool no_forecast_ = false;
   uint16_t port_ = 0;
   size_t blocks_ = FileOptions{}.blocks;
 };

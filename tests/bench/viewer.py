@@ -35,14 +35,18 @@ def look_at(page: str) -> dict[str, float]:
 def embedded(trace: Path) -> tuple[dict[str, float], dict[str, float]]:
     page = trace.with_suffix(".html")
     started = time.monotonic()
-    subprocess.run([default_build().vramtrace, "view", trace, "-o", page], check=True, capture_output=True)
+    subprocess.run(
+        [default_build().vramtrace, "view", "--no-forecast", trace, "-o", page],
+        check=True,
+        capture_output=True,
+    )
     return {"size": page.stat().st_size, "seconds": time.monotonic() - started}, look_at(str(page))
 
 
 def served(trace: Path) -> tuple[dict[str, float], dict[str, float]]:
     started = time.monotonic()
     with subprocess.Popen(
-        [default_build().vramtrace, "view", "--serve", trace],
+        [default_build().vramtrace, "view", "--serve", "--no-forecast", trace],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

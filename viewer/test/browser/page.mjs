@@ -28,7 +28,7 @@ export function writePage(trace, { name = basename(trace), options = [] } = {}) 
 
 // `vramtrace view --serve`; ends with the test. Returns its address.
 export async function serve(test, trace, options = []) {
-  const server = spawn(command, ['view', '--serve', ...options, trace], {
+  const server = spawn(command, ['view', '--serve', '--no-forecast', ...options, trace], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   test.after(() => server.kill());

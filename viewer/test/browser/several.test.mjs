@@ -29,7 +29,7 @@ before(async () => {
 after(() => browser.close());
 
 it('shows the ranks of a run side by side', async () => {
-  const page = writePage(runOf(traces), { name: 'run' });
+  const page = writePage(runOf(traces), { name: 'run', options: ['--no-forecast'] });
   const { tab, trouble } = await open(browser, page, { hash: '#v=1&view=ranks' });
   assert.equal((await tab.$$('.rank canvas')).length, traces.length);
   assert.deepEqual(await seriousFaults(tab), []);
@@ -49,7 +49,7 @@ it('shows the ranks of a run side by side', async () => {
 });
 
 it('shows the difference of two traces, to the byte', async () => {
-  const page = writePage(second, { name: 'difference', options: ['--against', first] });
+  const page = writePage(second, { name: 'difference', options: ['--no-forecast', '--against', first] });
   const [before, after] = [first, second].map((trace) => {
     const device = analyze(trace).devices[0];
     return new Map((device.at_refusal ?? device.at_peak).classes.map((row) => [row.words, row.bytes]));
@@ -82,7 +82,9 @@ it('asks its server for the blocks of a trace that is too long to embed', async 
   const address = await serve(test, first, ['--max-blocks', '10']);
   assert.match(address, /^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/);
   const { tab, trouble } = await open(browser, address, { hash: '#v=1&view=blocks&t=300' });
-  const whole = await open(browser, writePage(first), { hash: '#v=1&view=blocks&t=300' });
+  const whole = await open(browser, writePage(first, { options: ['--no-forecast'] }), {
+    hash: '#v=1&view=blocks&t=300',
+  });
   const status = (page) => page.textContent('.blocks [role=status]');
   await tab.waitForFunction(() => document.querySelector('header [role=status]') === null);
   await settle(tab);
