@@ -12,6 +12,7 @@
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
 #include "analyzer/cli/view_picture.h"
+#include "analyzer/diagnose/diagnose.h"
 #include "analyzer/report/build.h"
 #include "analyzer/report/forecast.h"
 #include "analyzer/report/json.h"
@@ -45,6 +46,7 @@ class AnalyzeCommand final : public Subcommand {
     app.add_option(
         "--svg", svg_,
         "Also write the timeline and the flame graph of the peak as SVG; of a run, its first trace");
+    app.add_flag("--explain", explain_, "Every diagnosis with what it looks for, not only those that hold");
     app.add_option("--top", top_, "Live allocations to list (text: 10, json: all)")
         ->check(CLI::PositiveNumber);
   }
@@ -64,7 +66,9 @@ class AnalyzeCommand final : public Subcommand {
         continue;
       }
       if (built.value().damaged) code = SayDamage(path, built.value().report);
-      run.push_back({path, std::move(built.value().report)});
+      report::BuiltReport& read = built.value();
+      diagnose::Diagnose({read.file, read.tables, read.stacks, read.scan}, {}, &read.report);
+      run.push_back({path, std::move(read.report)});
     }
     if (run.empty()) return code;
     if (format_ == "json") {
@@ -111,6 +115,8 @@ class AnalyzeCommand final : public Subcommand {
     Analyzed& shown = (*run)[chosen];
     const std::string advice = Advise(shown.path, &shown.report);
     fmt::print("{}", report::ToText(shown.report, {ColorWanted(), Rows()}));
+    const std::string diagnosis = diagnose::Text(shown.report, {ColorWanted(), explain_});
+    if (!diagnosis.empty()) fmt::print("\n{}", diagnosis);
     if (!advice.empty()) fmt::print("\n{}", advice);
   }
 
@@ -130,6 +136,7 @@ class AnalyzeCommand final : public Subcommand {
   std::string svg_;
   std::string format_ = "text";
   size_t top_ = 0;
+  bool explain_ = false;
 };
 
 }  // namespace
