@@ -10,6 +10,7 @@
 
 #include "analyzer/cli/gpus_cost_options.h"
 #include "analyzer/cli/launch/units.h"
+#include "analyzer/cli/program.h"
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
 #include "analyzer/cli/verify.h"
@@ -77,6 +78,7 @@ class ForecastCommand final : public Subcommand {
         "Run the program again on the simulated card with the change, and compare; the recorded command, "
         "or the one after --, with {batch} in the place of the batch");
     cost_.AddOptions(app);
+    AddProgramToUsage(app, true);
   }
 
   [[nodiscard]] bool TakesProgram() const override { return true; }

@@ -17,14 +17,22 @@ namespace {
 
 class ProgramFormatter final : public CLI::Formatter {
  public:
+  explicit ProgramFormatter(bool optional) : optional_(optional) {}
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string usage = Formatter::make_usage(app, std::move(name));
     while (usage.ends_with('\n')) usage.pop_back();
-    return usage + " -- COMMAND [ARGUMENTS]\n";
+    return usage + (optional_ ? " [-- COMMAND [ARGUMENTS]]\n" : " -- COMMAND [ARGUMENTS]\n");
   }
+
+ private:
+  bool optional_;
 };
 
 }  // namespace
+
+void AddProgramToUsage(CLI::App& app, bool optional) {
+  app.formatter(std::make_shared<ProgramFormatter>(optional));
+}
 
 void ProgramCommand::SetProgram(const std::vector<std::string>& words) {
   has_separator_ = true;
@@ -34,7 +42,7 @@ void ProgramCommand::SetProgram(const std::vector<std::string>& words) {
 void ProgramCommand::AddOptions(CLI::App& app) {
   app_ = &app;
   app.prefix_command();
-  app.formatter(std::make_shared<ProgramFormatter>());
+  AddProgramToUsage(app, false);
 }
 
 std::vector<std::string> ProgramCommand::Program() const {

@@ -13,6 +13,9 @@
 
 namespace vramtrace::cli {
 
+// Ends the usage line of --help with the program's command line, in brackets where it may be left out.
+void AddProgramToUsage(CLI::App& app, bool optional);
+
 // A subcommand that runs the user's program.
 class ProgramCommand : public Subcommand {
  public:

@@ -74,7 +74,7 @@ TEST(Subcommands, EachHelpsWithAnExample) {
     EXPECT_THAT(help.out, HasSubstr(std::string(command->Summary())));
     EXPECT_THAT(help.out, HasSubstr("Example:\n  " + std::string(command->Example())));
     EXPECT_THAT(std::string(command->Example()), HasSubstr("vramtrace " + name));
-    EXPECT_EQ(help.out.find("OPTIONS] -- COMMAND") != std::string::npos, command->TakesProgram()) << name;
+    EXPECT_EQ(help.out.find("-- COMMAND [ARGUMENTS]") != std::string::npos, command->TakesProgram()) << name;
     EXPECT_FALSE(command->Summary().ends_with('.')) << name;
   }
 }
