@@ -8,16 +8,17 @@ from tests.accuracy.allocator import measure as allocator
 from tests.accuracy.batch import measure as batch
 from tests.accuracy.diagnoses import measure as diagnoses
 from tests.accuracy.estimate import measure as estimate
+from tests.accuracy.techniques import measure as techniques
 
 MEASUREMENTS = {
     "attribution": attribution.measure,
     "allocator": allocator.measure,
     "batch": batch.measure,
+    "techniques": techniques.measure,
     "estimate": estimate.measure,
     "diagnoses": diagnoses.measure,
 }
 NOT_BUILT = {
-    "techniques": "there is no forecast yet",
     "published": "there is no forecast yet to score published cases with",
     "device": "the simulated device has not been compared with a real one yet",
 }

@@ -28,6 +28,15 @@ VRAMTRACE_ROW(IsFrozen, ApplyFreeze)
 VRAMTRACE_ROW(IsAutocast, ApplyAutocast)
 // pure_half.cpp
 VRAMTRACE_ROW(IsPureHalf, ApplyPureHalf)
+// sharding.cpp
+VRAMTRACE_ROW(IsZero, ApplyZero1)
+[[nodiscard]] Edited ApplyZero2(const Stream& stream, const TechniqueOptions& options);
+VRAMTRACE_ROW(IsFullShard, ApplyZero3)
+VRAMTRACE_ROW(IsTensorParallel, ApplyTensorParallel)
+void AddCommunicator(ReplayOptions* options, const TechniqueOptions& chosen);
+// allocator_settings.cpp
+VRAMTRACE_ROW(HasExpandableSegments, KeepStream)
+void ExpandSegments(ReplayOptions* options, const TechniqueOptions& chosen);
 #undef VRAMTRACE_ROW
 
 }  // namespace vramtrace::forecast

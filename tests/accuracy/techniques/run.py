@@ -77,6 +77,13 @@ class Runner:
             raise RuntimeError(f"technique_predict {techniques}: {done.stderr}")
         return json.loads(done.stdout)
 
+    def replayed(self, trace: Path) -> Peaks:
+        """Of the recorded run as it is."""
+        command = [self.predictor, trace]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+        answer = json.loads(done.stdout)
+        return Peaks(answer["allocated"], answer["reserved"])
+
     def measure(self, name: str, program: tuple[Path, str], techniques: str) -> Result:
         result = Result(Case(name, techniques))
         base = self.trace(name, program, "")
