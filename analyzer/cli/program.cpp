@@ -81,7 +81,7 @@ std::string WhyNothing(std::span<const std::string> program, const launch::Envir
                        bool unwritten) {
   if (unwritten) return "the trace could not be written, as said above";
   const auto file = launch::FindCommand(program[0], environment.Get("PATH").value_or("/bin:/usr/bin"));
-  const std::string certain = file ? launch::WhyNotPreloadable(*file) : "";
+  std::string certain = file ? launch::WhyNotPreloadable(*file) : "";
   if (!certain.empty()) return certain;
   return "no process of this run used CUDA, or they were started without LD_PRELOAD (a container, ssh, "
          "sudo, a batch system), or are statically linked";

@@ -320,7 +320,7 @@ Finding NotQuantised(const Evidence& evidence) {
       uint64_t number = 0;
       if (LayerOf(name, &stem, &number)) {
         const std::string number_text = std::to_string(number);
-        name = stem + "*" + name.substr(stem.size() + number_text.size());
+        name.replace(stem.size(), number_text.size(), "*");
       }
       by_module[name] += row.bytes;
     }
@@ -339,6 +339,7 @@ Finding NotQuantised(const Evidence& evidence) {
     return finding;
   }
   std::vector<std::pair<uint64_t, std::string>> largest;
+  largest.reserve(by_module.size());
   for (const auto& [name, bytes] : by_module) largest.emplace_back(bytes, name);
   std::sort(largest.rbegin(), largest.rend());
   std::string list;

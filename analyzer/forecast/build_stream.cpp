@@ -56,7 +56,7 @@ class Builder {
  public:
   Builder(const model::Tables& tables, const model::StackTable& stacks, const timeline::Scan& scan,
           uint32_t device)
-      : tables_(tables), stacks_(stacks), scan_(scan), device_(device), keys_(tables, stacks) {
+      : tables_(tables), stacks_(stacks), scan_(scan), device_(device), keys_(tables) {
     AddParameters();
     AddModules();
   }

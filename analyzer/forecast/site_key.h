@@ -14,7 +14,7 @@ namespace vramtrace::forecast {
 
 class SiteKeys {
  public:
-  SiteKeys(const model::Tables& tables, const model::StackTable& stacks) : tables_(tables), stacks_(stacks) {}
+  explicit SiteKeys(const model::Tables& tables) : tables_(tables) {}
 
   // Of the phase, every frame (file, line, function, module path), the running node's operator and the module
   // that the block was attributed to.
@@ -28,7 +28,6 @@ class SiteKeys {
   [[nodiscard]] uint64_t OfFrame(model::FrameId frame, uint64_t sequence) const;
 
   const model::Tables& tables_;
-  const model::StackTable& stacks_;
   std::vector<uint64_t> stack_keys_;  // by stack id; 0: not worked out yet
 };
 

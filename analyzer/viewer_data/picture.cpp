@@ -159,7 +159,7 @@ class Drawer {
       const double over = y((*below)[i] + bytes);
       // A step only where the height changes by what a screen shows.
       if (std::abs(over - above_before) > 0.05) upper += fmt::format("H{:.0f}V{:.1f}", x, over);
-      if (std::abs(under - below_before) > 0.05) lower = fmt::format("V{:.1f}H{:.0f}", under, x) + lower;
+      if (std::abs(under - below_before) > 0.05) lower.insert(0, fmt::format("V{:.1f}H{:.0f}", under, x));
       if (std::abs(over - above_before) > 0.05) above_before = over;
       if (std::abs(under - below_before) > 0.05) below_before = under;
       (*below)[i] += bytes;

@@ -38,12 +38,19 @@ def analysis() -> list[Outcome]:
 
 def sanitized(preset: str, kinds: tuple[str, ...]) -> Callable[[], list[Outcome]]:
     def run() -> list[Outcome]:
-        outcome = builds.build(preset, kinds)
+        outcome = builds.build(preset, tuple(f"tests/{kind}/all" for kind in kinds))
         if outcome.state is State.FAILED:
             return [outcome]
         return [outcome, *(result for kind in kinds for result in builds.ctest(preset, kind))]
 
     return run
+
+
+def thread_sanitized() -> list[Outcome]:
+    """What runs in the threads of a program: the recorder. The analyzer has one thread."""
+    areas = ("hooks", "record", "stacks", "trace")
+    outcome = builds.build("tsan", tuple(f"unit_{area}" for area in areas))
+    return [outcome] if outcome.state is State.FAILED else [outcome, *builds.ctest("tsan", "unit", areas)]
 
 
 def preload_tests() -> list[Outcome]:
@@ -72,7 +79,7 @@ STAGES = (
     Stage("analysis", "clang-tidy's slow checks too, and over the tests", analysis, ("build",), True),
     Stage("asan", "with address and undefined sanitizers", sanitized("asan", ("unit", "golden", "fuzz"))),
     Stage("fuzz", f"{FUZZ_SECONDS} s of every fuzzer", lambda: builds.fuzz(FUZZ_SECONDS), ("asan",)),
-    Stage("tsan", "unit tests with the thread sanitizer", sanitized("tsan", ("unit",))),
+    Stage("tsan", "the recorder's unit tests with the thread sanitizer", thread_sanitized),
 )  # fmt: skip
 
 

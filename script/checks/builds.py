@@ -21,12 +21,12 @@ def build_folder(preset: str) -> Path:
     return ROOT / "build" / preset
 
 
-def build(preset: str, kinds: tuple[str, ...] = ()) -> Outcome:
-    """All of it, or what the tests of some kinds need."""
+def build(preset: str, targets: tuple[str, ...] = ()) -> Outcome:
+    """All of it, or some targets and what they need."""
     name = f"build/{preset}"
     make = ["cmake", "--build", "--preset", preset, "-j", str(JOBS)]
-    if kinds:
-        make += ["--target", *(f"tests/{kind}/all" for kind in kinds)]
+    if targets:
+        make += ["--target", *targets]
     steps = (("configure", ["cmake", "--preset", preset]), ("build", make))
     for step, command in steps:
         status, tail = run(f"{preset}-{step}", command)
@@ -35,8 +35,8 @@ def build(preset: str, kinds: tuple[str, ...] = ()) -> Outcome:
     return passed(name)
 
 
-def ctest(preset: str, kind: str) -> list[Outcome]:
-    """The tests that tests/<kind> registered."""
+def ctest(preset: str, kind: str, areas: tuple[str, ...] = ()) -> list[Outcome]:
+    """The tests that tests/<kind> registered, or those of some areas."""
     stage = kind if preset == "release" else f"{preset}/{kind}"
     if not (ROOT / "tests" / kind / "CMakeLists.txt").is_file():
         return [failed(stage, f"tests/{kind}/CMakeLists.txt does not exist")]
@@ -46,6 +46,8 @@ def ctest(preset: str, kind: str) -> list[Outcome]:
     command = ["ctest", "--test-dir", str(build_folder(preset) / "tests" / kind), "-j", str(JOBS)]
     command += ["--output-on-failure", "--timeout", str(TEST_TIMEOUT_SECONDS), "--no-tests=error"]
     command += ["--output-junit", str(report)]
+    if areas:
+        command += ["-R", rf"^{kind}\.({'|'.join(areas)})\."]
     python = {"VRAMTRACE_PYTHON": str(ROOT / ".venv/bin/python")}
     run(log, command, SANITIZERS | python | {"VRAMTRACE_BUILD": str(build_folder(preset))})
     return read_junit(report, stage)
