@@ -320,7 +320,8 @@ Finding NotQuantised(const Evidence& evidence) {
       uint64_t number = 0;
       if (LayerOf(name, &stem, &number)) {
         const std::string number_text = std::to_string(number);
-        name.replace(stem.size(), number_text.size(), "*");
+        name.erase(stem.size(), number_text.size());
+        name.insert(stem.size(), 1, '*');
       }
       by_module[name] += row.bytes;
     }
