@@ -11,23 +11,10 @@
 namespace vramtrace::attribution {
 namespace {
 
-using model::Phase;
 using timeline::NextPhase;
 using timeline::Snapshot;
 using trace::Event;
 using trace::PacketKind;
-
-NextPhase KindOf(Phase phase) {
-  switch (phase) {
-    case Phase::kForward:
-      return NextPhase::kForward;
-    case Phase::kBackward:
-    case Phase::kRecompute:
-      return NextPhase::kBackward;
-    default:
-      return NextPhase::kNeither;
-  }
-}
 
 class Collector {
  public:
@@ -57,7 +44,7 @@ class Collector {
     Device& device = DeviceOf(applied.device_index);
     if (event.kind == PacketKind::kBlockAllocate) forwards_.Add(event);
     // The first forward or backward event after an allocation says what came next.
-    if (const NextPhase next = KindOf(applied.instant.phase); next != NextPhase::kNeither) {
+    if (const NextPhase next = timeline::PassOf(applied.instant.phase); next != NextPhase::kNeither) {
       Resolve(next, &device);
     }
     if (applied.allocated != nullptr) Begin(*applied.allocated, applied.device_index, tick, &device);

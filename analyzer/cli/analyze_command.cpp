@@ -1,14 +1,13 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "analyzer/cli/advice.h"
+#include "analyzer/cli/color.h"
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
 #include "analyzer/cli/view_picture.h"
@@ -21,11 +20,6 @@
 
 namespace vramtrace::cli {
 namespace {
-
-bool ColorWanted() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
-}
 
 class AnalyzeCommand final : public Subcommand {
  public:

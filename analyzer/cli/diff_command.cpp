@@ -1,12 +1,11 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analyzer/cli/color.h"
 #include "analyzer/cli/launch/units.h"
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
@@ -17,11 +16,6 @@
 
 namespace vramtrace::cli {
 namespace {
-
-bool ColorWanted() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
-}
 
 class DiffCommand final : public Subcommand {
  public:

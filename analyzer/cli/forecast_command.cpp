@@ -1,13 +1,12 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "analyzer/cli/color.h"
 #include "analyzer/cli/gpus_cost_options.h"
 #include "analyzer/cli/launch/units.h"
 #include "analyzer/cli/program.h"
@@ -21,11 +20,6 @@
 
 namespace vramtrace::cli {
 namespace {
-
-bool ColorWanted() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
-}
 
 int Usage(const std::string& sentence) {
   fmt::print(stderr, "vramtrace forecast: {}\n", sentence);

@@ -34,7 +34,9 @@ forecast::Planner* Predictor::planner() {
   if (evidence_.history.completed < kWholeSteps) return nullptr;
   forecast::StreamOptions options;
   options.device = evidence_.device;
-  trace::Result<forecast::Stream> stream = forecast::BuildStream(evidence_.source.file->path(), options);
+  const Source& source = evidence_.source;
+  trace::Result<forecast::Stream> stream =
+      forecast::BuildStream(source.file, source.tables, source.stacks, *source.scan, options);
   if (!stream.ok() || !stream.value().facts.whole) return nullptr;
   const auto made = forecast::Planner::Make({std::move(stream.value())});
   if (made.ok()) planner_ = made.value();

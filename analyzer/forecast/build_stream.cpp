@@ -123,25 +123,20 @@ class Builder {
 
   void AddParameters() {
     for (const timeline::LabelRow& row : scan_.labels) {
-      if (row.device != device_) continue;
+      if (row.device != device_ || row.kind != v1::Label::KIND_PARAMETER) continue;
       const std::string name(tables_.Text(row.name));
-      if (row.kind == v1::Label::KIND_PARAMETER) {
-        const auto [place, added] =
-            parameters_.try_emplace(name, static_cast<uint32_t>(stream_.parameters.size()));
-        if (!added) continue;
-        Parameter parameter;
-        parameter.name = name;
-        const size_t dot = name.rfind('.');
-        if (dot != std::string::npos) parameter.module_path = name.substr(0, dot);
-        parameter.bytes = row.bytes;
-        parameter.dtype = std::string(tables_.Text(row.dtype));
-        parameter.element_size = ElementSize(parameter.dtype);
-        parameter.shape = row.shape;
-        stream_.parameters.push_back(std::move(parameter));
-      } else if (row.kind == v1::Label::KIND_GRADIENT || row.kind == v1::Label::KIND_OPTIMIZER_STATE) {
-        const auto known = parameters_.find(name);
-        if (known != parameters_.end()) stream_.parameters[known->second].trained = true;
-      }
+      const auto [place, added] =
+          parameters_.try_emplace(name, static_cast<uint32_t>(stream_.parameters.size()));
+      if (!added) continue;
+      Parameter parameter;
+      parameter.name = name;
+      const size_t dot = name.rfind('.');
+      if (dot != std::string::npos) parameter.module_path = name.substr(0, dot);
+      parameter.bytes = row.bytes;
+      parameter.dtype = std::string(tables_.Text(row.dtype));
+      parameter.element_size = ElementSize(parameter.dtype);
+      parameter.shape = row.shape;
+      stream_.parameters.push_back(std::move(parameter));
     }
     // A label of a gradient may come before its parameter's.
     for (const timeline::LabelRow& row : scan_.labels) {
@@ -295,15 +290,20 @@ trace::Result<Stream> BuildStream(const std::string& path, const StreamOptions& 
   const std::shared_ptr<trace::TraceFile>& file = opened.value();
   const auto tables = model::ReadTables(*file);
   const auto stacks = std::make_shared<const model::StackTable>(*tables);
-  const timeline::Scan scan = timeline::ScanTrace(file, tables, stacks);
+  return BuildStream(file, tables, stacks, timeline::ScanTrace(file, tables, stacks), options);
+}
 
+trace::Result<Stream> BuildStream(const std::shared_ptr<trace::TraceFile>& file,
+                                  const std::shared_ptr<const model::Tables>& tables,
+                                  const std::shared_ptr<const model::StackTable>& stacks,
+                                  const timeline::Scan& scan, const StreamOptions& options) {
   std::optional<uint32_t> device = options.device;
   for (const auto& [index, scanned] : scan.devices) {
     if (options.device || scanned.block_allocations == 0) continue;
     if (!device || scanned.allocated.bytes > scan.devices.at(*device).allocated.bytes) device = index;
   }
   if (!device || !scan.devices.contains(*device) || scan.devices.at(*device).block_allocations == 0) {
-    return trace::Error{path, std::nullopt,
+    return trace::Error{file->path(), std::nullopt,
                         "holds no blocks of PyTorch's caching allocator" +
                             (options.device ? fmt::format(" on device {}", *options.device) : std::string()) +
                             ", which is what a forecast replays."};

@@ -18,23 +18,11 @@ struct PhaseRun {
   uint64_t last_sequence = 0;
 };
 
-NextPhase RunKind(Phase phase) {
-  switch (phase) {
-    case Phase::kForward:
-      return NextPhase::kForward;
-    case Phase::kBackward:
-    case Phase::kRecompute:
-      return NextPhase::kBackward;
-    default:
-      return NextPhase::kNeither;
-  }
-}
-
 // The runs of one device, in order; a run of each kind for every micro-batch.
 class PhaseRuns {
  public:
   void Add(Phase phase, uint64_t sequence) {
-    const NextPhase kind = RunKind(phase);
+    const NextPhase kind = PassOf(phase);
     if (kind == NextPhase::kNeither) return;
     if (runs_.empty() || runs_.back().kind != kind) runs_.push_back({kind, sequence});
     runs_.back().last_sequence = sequence;
@@ -163,6 +151,18 @@ class Collector {
 };
 
 }  // namespace
+
+NextPhase PassOf(Phase phase) {
+  switch (phase) {
+    case Phase::kForward:
+      return NextPhase::kForward;
+    case Phase::kBackward:
+    case Phase::kRecompute:
+      return NextPhase::kBackward;
+    default:
+      return NextPhase::kNeither;
+  }
+}
 
 std::vector<Snapshot> TakeSnapshots(const std::shared_ptr<trace::TraceFile>& file,
                                     const std::shared_ptr<const model::Tables>& tables,

@@ -14,6 +14,8 @@ namespace vramtrace::timeline {
 
 // Which of the two came first after a block's allocation, on its device.
 enum class NextPhase : uint8_t { kNeither, kForward, kBackward };
+// Which of the two a phase is of; recomputing is a part of backward.
+[[nodiscard]] NextPhase PassOf(model::Phase phase);
 
 // A block that is alive at the instant.
 struct LiveBlock {
