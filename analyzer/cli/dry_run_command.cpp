@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "analyzer/cli/dry_run.h"
 #include "analyzer/cli/dry_run_options.h"
+#include "analyzer/cli/dry_run_summary.h"
 #include "analyzer/cli/dry_run_verdict.h"
 #include "analyzer/cli/launch/status.h"
 #include "analyzer/cli/launch/units.h"
@@ -42,6 +44,9 @@ class DryRunCommand final : public ProgramCommand {
     app.add_flag("--keep", keep_, "Keep what the program wrote into the scratch layer, and say where");
     app.add_option("--total", total_, "Memory of the card in place of the catalogue's");
     app.add_option("-o,--output", output_, "The trace's file or folder, as for `record`");
+    app.add_option("--format", format_, "text, or json: one line on stdout, after the program's own output")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
   }
 
   [[nodiscard]] int Run() override {
@@ -136,21 +141,23 @@ class DryRunCommand final : public ProgramCommand {
       return problem->exit_code;
     }
     const auto& ending = std::get<launch::Ending>(executed);
-    const DryRunVerdict verdict =
-        Judge({.gpu_name = std::string(gpu_->device_name),
-               .total_basis = total_basis_,
-               .context_basis = std::string(catalogue::BasisText(catalogue::ContextOf(*gpu_).basis)),
-               .processes = launch::ReadSimulatorReports(shield->Private()),
-               .exit_code = launch::ExitCode(ending.wait_status),
-               .stop = ending.stop,
-               .budget_bytes = budget_bytes_,
-               .trace = ReadTraces(output)});
+    const DryRunFacts facts{
+        .gpu_name = std::string(gpu_->device_name),
+        .total_basis = total_basis_,
+        .context_basis = std::string(catalogue::BasisText(catalogue::ContextOf(*gpu_).basis)),
+        .processes = launch::ReadSimulatorReports(shield->Private()),
+        .exit_code = launch::ExitCode(ending.wait_status),
+        .stop = ending.stop,
+        .budget_bytes = budget_bytes_,
+        .trace = ReadTraces(output)};
+    const DryRunVerdict verdict = Judge(facts);
     for (const std::string& line : verdict.lines) Say(line);
     SayScratch(shield);
+    const LeftTraces left =
+        CollectTraces(output, request.program, prepared->environment, /*unwritten=*/verdict.used_device);
     // That a run which was stopped left no trace is no wonder.
-    if (!ending.stop || !output.Find().empty()) {
-      SayTraces(output, request.program, prepared->environment, /*unwritten=*/verdict.used_device);
-    }
+    if (!ending.stop || !left.traces.empty()) SayTraces(left);
+    if (format_ == "json") PrintSummary(Summarise(gpu_->id, facts, verdict), left);
     if (ending.stop || verdict.exit_code != launch::ExitCode(ending.wait_status)) return verdict.exit_code;
     shield->layer.reset();  // before a signal may end this process
     shield->temporary.reset();
@@ -195,6 +202,7 @@ class DryRunCommand final : public ProgramCommand {
   bool keep_ = false;
   std::string total_;
   std::string output_;
+  std::string format_ = "text";
 
   const catalogue::Gpu* gpu_ = nullptr;
   std::optional<uint64_t> budget_bytes_, given_total_;

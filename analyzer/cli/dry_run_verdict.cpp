@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "analyzer/cli/launch/status.h"
 #include "analyzer/cli/launch/units.h"
@@ -21,14 +20,6 @@ struct Overloaded : Ts... {
 };
 template <class... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
-
-// One device over the processes that used it.
-struct DeviceUse {
-  SimulatedDevice worst;  // of the process with the highest peak
-  uint64_t together = 0;  // sum of the processes' peaks
-  uint64_t refused = 0;
-  int processes = 0;
-};
 
 std::map<int, DeviceUse> UseByDevice(const std::vector<launch::SimulatedProcess>& processes) {
   std::map<int, DeviceUse> uses;
@@ -187,7 +178,8 @@ std::vector<std::string> StopLines(const launch::Stop& stop) {
 DryRunVerdict Judge(const DryRunFacts& facts) {
   DryRunVerdict verdict;
   if (facts.stop) verdict.lines = StopLines(*facts.stop);
-  const auto uses = UseByDevice(facts.processes);
+  verdict.devices = UseByDevice(facts.processes);
+  const auto& uses = verdict.devices;
   if (uses.empty()) {
     verdict.lines.emplace_back("no verdict: the program did not use the simulated GPU");
     verdict.exit_code = ExitCodeOf(facts, false);

@@ -3,6 +3,7 @@
 // dry run mean nothing and are not among it.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,12 +32,21 @@ struct DryRunFacts {
   std::optional<TraceFacts> trace;
 };
 
+// One device over the processes that used it.
+struct DeviceUse {
+  launch::SimulatedDevice worst;  // of the process with the highest peak; the largest refusal is over all
+  uint64_t together = 0;          // bytes, sum of the processes' peaks
+  uint64_t refused = 0;           // allocations
+  int processes = 0;
+};
+
 struct DryRunVerdict {
   enum class Fit { kFits, kTooClose, kDoesNotFit, kUnknown };
   Fit fit = Fit::kUnknown;
   bool used_device = false;
   bool over_budget = false;
-  int exit_code = 0;  // of the wrapper
+  int exit_code = 0;                 // of the wrapper
+  std::map<int, DeviceUse> devices;  // by index; those that were used
   std::vector<std::string> lines;
 };
 

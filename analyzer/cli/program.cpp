@@ -123,11 +123,6 @@ void SayTraces(const LeftTraces& left) {
   Say(fmt::format("next: vramtrace analyze {}", launch::ShellQuote(next)));
 }
 
-void SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
-               const launch::Environment& environment, bool unwritten) {
-  SayTraces(CollectTraces(output, program, environment, unwritten));
-}
-
 void PrintSummary(nlohmann::ordered_json summary, const LeftTraces& left) {
   nlohmann::ordered_json traces = nlohmann::ordered_json::array();
   for (const launch::Trace& trace : left.traces) {

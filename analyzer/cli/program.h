@@ -53,8 +53,6 @@ struct LeftTraces {
 
 // Says where the traces are and what to type next, or that there are none and why that may be.
 void SayTraces(const LeftTraces& left);
-void SayTraces(const launch::TraceOutput& output, std::span<const std::string> program,
-               const launch::Environment& environment, bool unwritten);
 
 // --format json of a wrapper: `summary` and the traces as one line, the last one of stdout.
 void PrintSummary(nlohmann::ordered_json summary, const LeftTraces& left);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
@@ -46,6 +47,20 @@ def test_unknown_gpu(vramtrace: Command) -> None:
     assert done.status == 2
     assert "rtx4090" in done.errors
     assert not (vramtrace.folder / "made").exists()
+
+
+def test_json_is_the_last_line_of_the_output(vramtrace: Command) -> None:
+    program = vramtrace.script(ALLOCATE)
+    done = vramtrace("dry-run", "--gpu", "l4", "--budget", "1GiB", "--format", "json", "--", *program, "1024")
+    *own, line = done.output.splitlines()
+    assert "cudaMalloc answered 0" in own
+    summary = json.loads(line)
+    [trace] = done.traces()
+    assert summary["traces"] == [{"path": str(trace), "bytes": trace.stat().st_size}]
+    assert (summary["exit_code"], summary["program_exit_code"], summary["verdict"]) == (1, 0, "fits")
+    [device] = summary["devices"]
+    assert device["peak_used_bytes"] == device["context_bytes"] + 1024 * 1024**2
+    assert summary["over_budget"]
 
 
 def test_budget(vramtrace: Command) -> None:

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "analyzer/cli/dry_run_summary.h"
 #include "analyzer/cli/dry_run_verdict.h"
 
 namespace vramtrace::cli {
@@ -144,6 +147,44 @@ TEST(Verdict, SaysPyTorchsPeaksAndHowFarTheRunCame) {
   EXPECT_THAT(Judge(facts).lines, Contains(HasSubstr("no whole optimizer step was seen")));
   for (const std::string& line : Judge(facts).lines) {
     EXPECT_THAT(line, Not(HasSubstr("second"))) << "times of a dry run mean nothing";
+  }
+}
+
+TEST(Summary, HasTheFiguresInBytes) {
+  DryRunFacts facts = Facts({Device(10 * kGiB, 1)});
+  facts.trace = TraceFacts{.steps = 3, .peak_allocated = 8 * kGiB, .peak_reserved = 9 * kGiB};
+  facts.budget_bytes = 9 * kGiB;
+  facts.processes[0].invented = {{.effect = "shape", .where = "train.py:3", .what = "item()", .reads = 2}};
+  const auto json = Summarise("rtx4090", facts, Judge(facts));
+  EXPECT_EQ(json["verdict"], "fits");
+  EXPECT_EQ(json["exit_code"], 1) << "over budget";
+  EXPECT_EQ(json["program_exit_code"], 0);
+  EXPECT_EQ(json["over_budget"], true);
+  EXPECT_EQ(json["gpu"], "rtx4090");
+  EXPECT_EQ(json["pytorch"]["peak_reserved_bytes"], 9 * kGiB);
+  ASSERT_EQ(json["devices"].size(), 1U);
+  EXPECT_EQ(json["devices"][0]["peak_used_bytes"], 10 * kGiB);
+  EXPECT_EQ(json["devices"][0]["high_estimate_bytes"], HighEstimate(10 * kGiB, 400 * kMiB));
+  EXPECT_EQ(json["devices"][0]["refused_allocations"], 1);
+  EXPECT_EQ(json["invented_reads"][0]["where"], "train.py:3");
+  EXPECT_FALSE(json.contains("stopped"));
+}
+
+TEST(Summary, NamesWhyARunWasStopped) {
+  DryRunFacts facts = Facts({});
+  facts.processes.clear();
+  const std::pair<launch::Stop, const char*> stops[] = {
+      {launch::TimedOut{std::chrono::minutes(30)}, "time_out"},
+      {launch::Overwrite{4, "/w/m.pt", "open /w/m.pt for writing"}, "overwrite"},
+      {launch::HostMemoryWatch::Shortage{.used_bytes = 9 * kGiB, .limit_bytes = kGiB}, "host_memory"},
+      {launch::LeftRunning{1}, "left_running"}};
+  for (const auto& [stop, name] : stops) {
+    facts.stop = stop;
+    const auto json = Summarise("l4", facts, Judge(facts));
+    EXPECT_EQ(json["stopped"], name);
+    EXPECT_EQ(json["verdict"], "unknown");
+    EXPECT_FALSE(json.contains("pytorch"));
+    EXPECT_FALSE(json.contains("budget_bytes"));
   }
 }
 
