@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from script.checks.outcome import Outcome, failed, passed, read_junit
@@ -60,6 +61,7 @@ def pytest(folder: str, *options: str) -> list[Outcome]:
     report = LOGS / f"{log}.xml"
     report.unlink(missing_ok=True)
     command = [str(ROOT / ".venv/bin/python"), "-m", "pytest", folder, "-q", "--tb=short", "-rs"]
+    command += ["-n", str(JOBS), "--dist", "worksteal"]
     command += ["-p", "no:cacheprovider", f"--junitxml={report}", *options]
     run(log, command, {"VRAMTRACE_BUILD": os.environ.get("VRAMTRACE_BUILD", str(build_folder("release")))})
     return read_junit(report, stage)
@@ -69,8 +71,8 @@ def fuzz(seconds: int) -> list[Outcome]:
     """A short run of every libFuzzer target of the asan build, beyond the fixed number of inputs under ctest.
     What it finds stays in the build folder, and the next run starts from it."""
     folder = build_folder("asan") / "tests" / "fuzz"
-    outcomes = []
-    for target in sorted(folder.glob("*_fuzzer")):
+
+    def fuzz_one(target: Path) -> Outcome:
         short = target.name.removesuffix("_fuzzer")
         found = folder / "found" / short
         found.mkdir(parents=True, exist_ok=True)
@@ -79,5 +81,8 @@ def fuzz(seconds: int) -> list[Outcome]:
         command += [str(ROOT / "tests" / "fuzz" / "corpus" / short)]
         status, tail = run(f"fuzz-{short}", command, SANITIZERS, timeout=seconds + 120)
         name = f"fuzz/{short}"
-        outcomes.append(passed(name) if status == 0 else failed(name, tail))
+        return passed(name) if status == 0 else failed(name, tail)
+
+    with ThreadPoolExecutor(JOBS) as pool:
+        outcomes = list(pool.map(fuzz_one, sorted(folder.glob("*_fuzzer"))))
     return outcomes or [failed("fuzz", f"no *_fuzzer in {folder.relative_to(ROOT)}")]

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,6 +30,7 @@ ANALYZER = "clang-analyzer-*"
 # NVIDIA's and CLI11's too.
 DEEP_ONLY = (ANALYZER, "performance-unnecessary-value-param", "bugprone-stringview-nullptr")
 OURS = f"^{re.escape(str(ROOT))}/(preload|analyzer|tests)/"
+INCLUDED = re.compile(r'^#include "(/.+)"', re.MULTILINE)
 LOCATION = re.compile(r"^(/[^:\n]+):\d+:\d+: (?:error|warning): ", re.MULTILINE)
 
 
@@ -128,12 +130,22 @@ def tidy_bundle(bundle: bundles.Bundle, checks: str) -> dict[Path, str]:
     return blamed(complaints)
 
 
+def compiled(entry: dict[str, str]) -> Iterator[bundles.Source]:
+    """The source of a compile command, or those that CMake has put into one (UNITY_BUILD)."""
+    path = Path(entry["file"])
+    members = INCLUDED.findall(path.read_text()) if path.parent.name == "Unity" else [str(path)]
+    for member in members:
+        command = entry["command"].replace(str(path), member)
+        yield bundles.Source(Path(member).resolve(), command, entry["directory"])
+
+
 def sources(folders: tuple[Path, ...]) -> list[bundles.Source]:
     found: dict[Path, bundles.Source] = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
-        path = Path(entry["file"]).resolve()
-        if any(folder in path.parents for folder in folders) and path.suffix in (".cpp", ".cc"):
-            found.setdefault(path, bundles.Source(path, entry["command"], entry["directory"]))
+        for source in compiled(entry):
+            path = source.path
+            if any(folder in path.parents for folder in folders) and path.suffix in (".cpp", ".cc"):
+                found.setdefault(path, source)
     return [found[path] for path in sorted(found)]
 
 

@@ -26,6 +26,7 @@ class Worker:
             "LD_PRELOAD": build.preload(recorded),
             "VRAMTRACE_SIM_GPU": GPU,
             "VRAMTRACE_OUTPUT": str(folder / "%p.vtrace"),
+            "VRAMTRACE_SIM_VALUES": "off",  # the simulator's true values are not a cost of recording
         }
         self.process = subprocess.Popen(
             [sys.executable, WORKER],
