@@ -3,7 +3,7 @@
 import sys
 
 from script.figures import main
-from tests.accuracy import attribution
+from tests.accuracy import attribution, device
 from tests.accuracy.allocator import measure as allocator
 from tests.accuracy.batch import measure as batch
 from tests.accuracy.diagnoses import measure as diagnoses
@@ -17,10 +17,10 @@ MEASUREMENTS = {
     "techniques": techniques.measure,
     "estimate": estimate.measure,
     "diagnoses": diagnoses.measure,
+    "device": device.measure,
 }
 NOT_BUILT = {
     "published": "there is no forecast yet to score published cases with",
-    "device": "the simulated device has not been compared with a real one yet",
 }
 
 if __name__ == "__main__":
