@@ -25,13 +25,15 @@ struct Layers {
   std::map<uint64_t, uint64_t> bytes;  // of activations, by the layer's number
   std::vector<size_t> blocks;
   uint64_t total = 0;
+  uint64_t kept_outputs = 0;  // bytes of it that a variable of the program holds
 };
 
-// Activations of the repeated stack with the most of them.
+// Activations of the repeated stack with the most of them, with what hooks of the program keep of its layers.
 Layers ActivationsByLayer(const Evidence& evidence, const std::set<size_t>& left_out) {
   std::map<std::string, Layers> stacks;
   for (const LiveRow& row : evidence.live) {
-    if (row.kind != MemoryClass::kActivation || left_out.contains(row.index)) continue;
+    if (row.kind != MemoryClass::kActivation && row.kind != MemoryClass::kOutput) continue;
+    if (left_out.contains(row.index)) continue;
     std::string stem;
     uint64_t number = 0;
     if (!row.allocation->has_module || !LayerOf(row.allocation->module_path, &stem, &number)) continue;
@@ -39,6 +41,7 @@ Layers ActivationsByLayer(const Evidence& evidence, const std::set<size_t>& left
     layers.bytes[number] += row.bytes;
     layers.blocks.push_back(row.index);
     layers.total += row.bytes;
+    if (row.kind == MemoryClass::kOutput) layers.kept_outputs += row.bytes;
   }
   Layers best;
   for (auto& [stem, layers] : stacks) {
@@ -57,6 +60,14 @@ bool IsAttention(const attribution::Allocation& allocation) {
     if (allocation.module_class.find(word) != std::string::npos) return true;
   }
   return false;
+}
+
+// A dimension of the model, of elements of any width, takes as many bytes a token.
+bool IsDimension(const std::set<uint64_t>& dimensions, uint64_t bytes_per_token) {
+  constexpr uint64_t kWidths[] = {1, 2, 4, 8};
+  return std::any_of(std::begin(kWidths), std::end(kWidths), [&](uint64_t width) {
+    return bytes_per_token % width == 0 && dimensions.contains(bytes_per_token / width);
+  });
 }
 
 struct Squares {
@@ -93,7 +104,7 @@ Squares FindSquares(const Evidence& evidence) {
         const uint64_t heads = row.bytes / unit;
         if (IsLinear(row.allocation->module_class)) break;
         // Where a dimension of the model has the same size, only an attention module's block counts.
-        const bool ambiguous = dimensions.contains(heads * length);
+        const bool ambiguous = IsDimension(dimensions, heads * length * width);
         if (ambiguous && !IsAttention(*row.allocation)) break;
         Squares& squares = by_heads[heads * width];
         squares.layers[row.allocation->module_path] += row.bytes;
@@ -234,6 +245,11 @@ Finding NoCheckpointing(const Evidence& evidence) {
                                        layers.bytes.size(), copies, Size(layers.total));
   if (ineffective) {
     finding.sentence = fmt::format("Checkpointing is there and does not take effect: {}.", kept);
+    if (layers.kept_outputs * 4 >= layers.total) {
+      finding.remedies.push_back(
+          {"let go of the results that a list or a hook of the program keeps of every layer",
+           layers.kept_outputs, Forecast::kNone});
+    }
     finding.remedies.push_back(
         {"use_reentrant=False; with frozen weights also model.enable_input_require_grads(); check that every "
          "block is wrapped",
