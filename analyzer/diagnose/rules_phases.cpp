@@ -46,6 +46,12 @@ Staircase LargestStaircase(const Evidence& evidence, const Finding& finding) {
   return best;
 }
 
+bool IsLoaded(const Evidence& evidence, const LiveRow& row) {
+  const model::StackId stack = row.live->block.stack;
+  return (*evidence.source.stacks)[stack].hint == model::FrameHint::kLoad &&
+         HasFrame(evidence, stack, "serialization.py");
+}
+
 }  // namespace
 
 Finding EvaluationPeak(const Evidence& evidence) {
@@ -151,19 +157,33 @@ Finding SavePeak(const Evidence& evidence) {
 Finding ResumePeak(const Evidence& evidence) {
   Finding finding;
   uint64_t bytes = 0;
+  std::map<std::string, std::vector<const LiveRow*>> states;  // by what they are of
   for (const LiveRow& row : evidence.live) {
-    const model::StackFacts& stack = (*evidence.source.stacks)[row.live->block.stack];
-    const bool loaded = stack.hint == model::FrameHint::kLoad &&
-                        HasFrame(evidence, row.live->block.stack, "serialization.py");
     const bool model = row.kind == MemoryClass::kWeight || row.kind == MemoryClass::kOptimizerState;
-    if (!loaded || (model && !row.allocation->names.empty())) continue;
-    Claim(&finding, row);
-    bytes += row.bytes;
+    const std::vector<std::string>& names = row.allocation->names;
+    if (model && !names.empty()) {
+      states[fmt::format("{} of {}", row.allocation->state_key, names.front())].push_back(&row);
+    } else if (IsLoaded(evidence, row)) {
+      Claim(&finding, row);
+      bytes += row.bytes;
+    }
+  }
+  // Where what was loaded has become the state itself, what was there before is the copy that stays.
+  for (const auto& [what, rows] : states) {
+    if (rows.size() < 2) continue;
+    for (const LiveRow* row : rows) {
+      const bool others_loaded = std::any_of(rows.begin(), rows.end(), [&](const LiveRow* other) {
+        return other != row && IsLoaded(evidence, *other);
+      });
+      if (!others_loaded || IsLoaded(evidence, *row)) continue;
+      Claim(&finding, *row);
+      bytes += row->bytes;
+    }
   }
   if (bytes == 0) return finding;
   finding.numbers = {
-      {"loaded", fmt::format("{} of tensors made by torch.load are alive at the peak, beside the model's own",
-                             Size(bytes))}};
+      {"twice", fmt::format("{} alive at the peak lie on the device both as loaded and as they were before",
+                            Size(bytes))}};
   if (!Material(evidence, bytes, kShare)) {
     finding.state = State::kTooLittle;
     return finding;
@@ -172,12 +192,13 @@ Finding ResumePeak(const Evidence& evidence) {
   finding.confidence = Confidence::kHigh;
   finding.sentence = fmt::format(
       "Resuming takes {} more than a first run: the loaded checkpoint lies on the device beside the state "
-      "that was "
-      "made from it.",
+      "that it replaced or was copied into.",
       Size(bytes));
   finding.remedies.push_back(
-      {"torch.load(..., map_location=\"cpu\", mmap=True), and del of the loaded dictionary", bytes,
-       Forecast::kNone});
+      {"torch.load(..., map_location=\"cpu\", mmap=True), and del of every dictionary of the old or the "
+       "loaded "
+       "state",
+       bytes, Forecast::kNone});
   return finding;
 }
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 model = nn.Sequential(*(nn.Linear(2048, 2048) for _ in range(8))).cuda()
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 with tempfile.NamedTemporaryFile() as file:
     host = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
     torch.save({"model": host, "exp_avg": host, "step": 1}, file.name)
