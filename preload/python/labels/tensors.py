@@ -20,11 +20,13 @@ def dtype_name(tensor):
 
 def storages(tensor, depth=0):
     """The plain tensors that hold the bytes: a wrapper subclass (DTensor, quantized weights) names its inner
-    ones."""
+    ones, and since PyTorch 2.15 what else it is made of: DTensor its mesh."""
     flatten = getattr(type(tensor), "__tensor_flatten__", None)
     if flatten is not None and depth < 4:
         for attribute in tensor.__tensor_flatten__()[0]:
-            yield from storages(getattr(tensor, attribute), depth + 1)
+            inner = getattr(tensor, attribute)
+            if hasattr(inner, "untyped_storage"):
+                yield from storages(inner, depth + 1)
     else:
         yield tensor
 
