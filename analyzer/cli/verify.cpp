@@ -11,7 +11,7 @@
 namespace vramtrace::cli {
 namespace {
 
-int Say(const std::string& sentence, int code) {
+int SayAndEnd(const std::string& sentence, int code) {
   fmt::print(stderr, "vramtrace forecast: {}\n", sentence);
   return code;
 }
@@ -22,14 +22,14 @@ int VerifyForecast(const forecast::Planner& planner, const forecast::Prediction&
                    const forecast::Card& card, const std::vector<std::string>& program) {
   const forecast::RunFacts& facts = planner.facts();
   const catalogue::Gpu* gpu = catalogue::FindGpu(card.id.empty() ? std::string_view(facts.gpu) : card.id);
-  if (gpu == nullptr) return Say(catalogue::UnknownGpuMessage(facts.gpu), kUsage);
+  if (gpu == nullptr) return SayAndEnd(catalogue::UnknownGpuMessage(facts.gpu), kUsage);
   DryRunOptions options("10m");
   if (!options.Understand()) return kUsage;
   std::string why;
   const auto folder = launch::TemporaryFolder::Create(&why);
   if (folder == nullptr) {
-    return Say(fmt::format("cannot make a temporary folder: {}; set TMPDIR to a folder with room", why),
-               kBadInput);
+    return SayAndEnd(fmt::format("cannot make a temporary folder: {}; set TMPDIR to a folder with room", why),
+                     kBadInput);
   }
   DryRunner runner(options, folder->Path());
   fit::VerifyRequest request;
@@ -42,7 +42,7 @@ int VerifyForecast(const forecast::Planner& planner, const forecast::Prediction&
   std::fflush(stdout);
   const std::variant<fit::Verification, std::string> verified = fit::Verify(request, &runner);
   if (const auto* refused = std::get_if<std::string>(&verified))
-    return Say("not verified: " + *refused, kCheckFailed);
+    return SayAndEnd("not verified: " + *refused, kCheckFailed);
   const auto& verification = std::get<fit::Verification>(verified);
   fmt::print("{}", verification.words);
   const bool held = verification.ok() && verification.allocated_in_band && verification.reserved_in_band;

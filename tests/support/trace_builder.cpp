@@ -251,6 +251,13 @@ void TraceBuilder::Input(std::string_view name, uint64_t address, uint64_t bytes
   Add(std::move(packet), false);
 }
 
+void TraceBuilder::Phase(std::string_view name, bool end) {
+  v1::Packet packet;
+  packet.mutable_phase()->set_name(String(name));
+  packet.mutable_phase()->set_end(end);
+  Add(std::move(packet), /*in_tables=*/false);
+}
+
 void TraceBuilder::Step(uint64_t number, bool end, std::string_view optimizer) {
   v1::Packet packet;
   v1::Step* event = packet.mutable_step();

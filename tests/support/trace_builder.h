@@ -70,6 +70,9 @@ class TraceBuilder {
              uint64_t step);
   void Step(uint64_t number, bool end, std::string_view optimizer = "AdamW");
   void HostAllocate(uint64_t address, uint64_t bytes);
+  void Phase(std::string_view name, bool end);
+  // Nothing happens for so long.
+  void Wait(uint64_t nanoseconds) { time_ns_ += nanoseconds; }
 
   // Any packet. `in_tables`: into the table chunk, without a sequence number.
   void Add(v1::Packet packet, bool in_tables);

@@ -44,6 +44,7 @@ const std::map<std::string, WrongCall>& WrongCalls() {
   static const std::map<std::string, WrongCall> calls = {
       {"record", {{"record"}, kUsage, "no command to run"}},
       {"dry-run", {{"dry-run", "--gpu", "rtx4900", "--", "true"}, kUsage, "rtx4090"}},
+      {"watch", {{"watch"}, kUsage, "no command to run"}},
       {"fit", {{"fit", "--gpu", "rtx4090", "--", "python", "t.py"}, kUsage, "{batch}"}},
       {"analyze", {{"analyze", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"forecast", {{"forecast", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},

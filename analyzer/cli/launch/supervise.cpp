@@ -38,6 +38,7 @@ class Supervisor {
       Reap();
       LookAtMemory();
       LookAtClock();
+      Tick();
     }
     return ending_;
   }
@@ -62,6 +63,7 @@ class Supervisor {
     if (deadline_) until(*deadline_);
     if (kill_at_) until(*kill_at_);
     if (Watching()) until(look_at_memory_);
+    if (options_.tick && !ended_) until(tick_at_);
     if (ended_) pause = std::min(pause, kLookAgain);
     return static_cast<int>(pause.count());
   }
@@ -128,6 +130,12 @@ class Supervisor {
     }
   }
 
+  void Tick() {
+    if (!options_.tick || ended_ || Clock::now() < tick_at_) return;
+    options_.tick();
+    tick_at_ = Clock::now() + options_.tick_every;
+  }
+
   void StopRun(Stop why, int signal_number) {
     ending_.stop = std::move(why);
     SignalDescendants(getpid(), signal_number);
@@ -146,6 +154,7 @@ class Supervisor {
   std::optional<Clock::time_point> kill_at_;
   Clock::time_point look_at_memory_ = Clock::now();
   Clock::time_point left_since_;
+  Clock::time_point tick_at_ = Clock::now();
 };
 
 }  // namespace

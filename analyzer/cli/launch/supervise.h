@@ -35,6 +35,9 @@ struct SuperviseOptions {
   bool whole_tree = false;
   std::chrono::milliseconds patience{5000};
   std::function<bool()> still_wanted = nullptr;
+  // Called every so often while the command runs.
+  std::function<void()> tick = nullptr;
+  std::chrono::milliseconds tick_every{100};
 };
 
 struct Ending {

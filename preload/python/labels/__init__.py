@@ -9,7 +9,7 @@ Nothing here keeps a tensor or a module alive, raises into the program, or draws
 
 from _vramtrace import native
 
-from . import guard, registry, requests, steps, tensors
+from . import guard, loading, registry, requests, steps, tensors
 
 
 def install(torch):
@@ -21,6 +21,7 @@ def install(torch):
         known = registry.Registry(torch)
         known.install()
     labeller = steps.install(torch, known)
+    loading.install(torch)
     if known is not None:
         requests.install(torch, known, labeller)
     guard.skip_in_dynamo(torch, guard, registry, steps, tensors, requests)

@@ -129,6 +129,13 @@ Object* Step(Object*, Object* const* values, long count) {
   return None();
 }
 
+// phase(name, end)
+Object* PhaseMark(Object*, Object* const* values, long count) {
+  const Arguments arguments(values, count);
+  record::PhaseMarked(arguments.Text(0), arguments.Truth(1));
+  return None();
+}
+
 // expect_inputs(): the next forward is a new step's
 Object* ExpectInputsCall(Object*, Object* const*, long) {
   ExpectInputs();
@@ -275,6 +282,7 @@ const python::MethodDefinition kFunctions[] = {
     VRAMTRACE_NATIVE("forget", Forget),
     VRAMTRACE_NATIVE("input", Input),
     VRAMTRACE_NATIVE("step", Step),
+    VRAMTRACE_NATIVE("phase", PhaseMark),
     VRAMTRACE_NATIVE("expect_inputs", ExpectInputsCall),
     VRAMTRACE_NATIVE("feature", Feature),
     VRAMTRACE_NATIVE("switched_off", SwitchedOff),

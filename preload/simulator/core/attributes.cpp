@@ -22,7 +22,7 @@ int CardAttribute(const Device& device, int attribute) {
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
       return gpu.clock_mhz * 1000;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-      return gpu.multiprocessors;
+      return device.multiprocessors;
     case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
       return gpu.memory_clock_mhz * 1000;
     case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:

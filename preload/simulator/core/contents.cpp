@@ -13,6 +13,7 @@
 #include "preload/simulator/core/report.h"
 #include "preload/simulator/core/state.h"
 #include "preload/simulator/core/values.h"
+#include "preload/simulator/core/work_clock.h"
 
 namespace vramtrace::simulator {
 namespace {
@@ -181,6 +182,7 @@ Status Copy(void* destination, const void* source, uint64_t bytes) {
   std::lock_guard lock(state.mutex);
   if (to_device && !IsLive(state, Address(destination), bytes)) return Status::kInvalidValue;
   if (from_device && !IsLive(state, Address(source), bytes)) return Status::kInvalidValue;
+  WorkCopy(CurrentDevice(), to_device && from_device ? CopyPath::kWithin : CopyPath::kHostLink, bytes);
   if (to_device && from_device) {
     CopyWithin(state, Address(destination), Address(source), bytes);
   } else if (to_device) {

@@ -12,6 +12,7 @@
 #include "preload/simulator/core/options.h"
 #include "preload/simulator/core/python_exit.h"
 #include "preload/simulator/core/report.h"
+#include "preload/simulator/core/scenario.h"
 #include "preload/simulator/core/state.h"
 
 extern "C" const int vramtrace_simulator_present = 1;
@@ -28,6 +29,37 @@ void FillIdentity(Device& device, int physical) {
   device.uuid[15] = static_cast<unsigned char>(physical);
   std::snprintf(device.pci_bus_id, sizeof device.pci_bus_id, "0000:%02X:00.0",
                 static_cast<unsigned>(physical + 1) & 0xff);
+}
+
+// The slice of that name on this family of cards: MigProfile::gpu is a prefix of the card's id.
+const catalogue::MigProfile* FindSlice(const catalogue::Gpu& gpu, const std::string& profile) {
+  for (const catalogue::MigProfile& slice : catalogue::MigProfiles()) {
+    if (slice.profile == profile && gpu.id.starts_with(slice.gpu.substr(0, slice.gpu.find('-')))) {
+      return &slice;
+    }
+  }
+  Warn("mig = %s: the catalogue has no such slice of %s", profile.c_str(), std::string(gpu.id).c_str());
+  return nullptr;
+}
+
+void ApplyScenario(Device& device) {
+  const Scenario scenario = ScenarioOf(device.physical);
+  if (!scenario.name.empty()) device.name = scenario.name;
+  if (scenario.multiprocessors) device.multiprocessors = static_cast<int>(*scenario.multiprocessors);
+  // Source of the share: data sheets of GDDR6 cards with ECC on and off (catalogue notes).
+  if (scenario.ecc.value_or(0) > 0) {
+    device.total_bytes = device.total_bytes / 16 * 15;
+    device.nvml_total_bytes = device.nvml_total_bytes / 16 * 15;
+  }
+  if (!scenario.mig.empty()) {
+    if (const auto* slice = FindSlice(*device.gpu, scenario.mig)) {
+      device.name += " MIG " + scenario.mig;
+      device.multiprocessors = slice->multiprocessors;
+      device.total_bytes = slice->memory_bytes;  // NVML's total stays the whole card's
+    }
+  }
+  if (scenario.limiter) device.total_bytes = *scenario.limiter;
+  device.other_tenant_bytes = scenario.other_tenant.value_or(0);
 }
 
 // The machine's devices, before CUDA_VISIBLE_DEVICES.
@@ -54,9 +86,13 @@ std::vector<Device>* MakeMachine() {
       options.context_bytes == kFromCatalogue ? catalogue::ContextOf(*gpu).bytes : options.context_bytes;
   device.context_bytes = (context + kPageBytes - 1) / kPageBytes * kPageBytes;
   for (int i = 0; i < options.count; ++i) {
-    device.index = i;
-    FillIdentity(device, i);
-    machine->push_back(device);
+    Device card = device;
+    card.index = card.physical = i;
+    card.name = gpu->device_name;
+    card.multiprocessors = gpu->multiprocessors;
+    FillIdentity(card, i);
+    ApplyScenario(card);
+    machine->push_back(std::move(card));
   }
   return machine;
 }
@@ -152,6 +188,9 @@ Status EnsureContext(int device) {
   std::lock_guard lock(state.mutex);
   if (book.has_context.load(std::memory_order_relaxed)) return Status::kOk;
   report::Open();
+  if (facts->other_tenant_bytes != 0) {
+    (void)Charge(state, device, facts->other_tenant_bytes, "other processes");
+  }
   if (ShouldFail(CallKind::kContext) || !Charge(state, device, facts->context_bytes, "context")) {
     return Status::kOutOfMemory;
   }

@@ -11,11 +11,15 @@ namespace vramtrace::simulator {
 
 struct Device {
   int index = 0;
+  int physical = 0;  // of the machine's, whatever CUDA_VISIBLE_DEVICES says
   const catalogue::Gpu* gpu = nullptr;
   const catalogue::Limits* limits = nullptr;
-  uint64_t total_bytes = 0;       // cudaMemGetInfo's total
-  uint64_t nvml_total_bytes = 0;  // NVML's total
-  uint64_t context_bytes = 0;     // charged at the device's first use
+  std::string name;  // what it calls itself
+  int multiprocessors = 0;
+  uint64_t other_tenant_bytes = 0;  // held by another process
+  uint64_t total_bytes = 0;         // cudaMemGetInfo's total
+  uint64_t nvml_total_bytes = 0;    // NVML's total
+  uint64_t context_bytes = 0;       // charged at the device's first use
   unsigned char uuid[16] = {};
   char pci_bus_id[16] = {};  // 0000:01:00.0
 };

@@ -24,6 +24,7 @@ namespace vramtrace::simulator {
   X(counts, "VRAMTRACE_SIM_COUNTS", Text, "0.5", "how many of an unknown mask: largest, or a ratio")       \
   X(log, "VRAMTRACE_SIM_LOG", Flag, false, "say on stderr what is asked")                                  \
   X(fail, "VRAMTRACE_SIM_FAIL", Text, "", "KIND:N[+][,...]: calls that fail, see faults.h")                \
+  X(scenario, "VRAMTRACE_SIM_SCENARIO", Text, "", "file of what the cards say, see scenario.h")            \
   X(report, "VRAMTRACE_SIM_REPORT", Text, "", "file for the report at exit; %p becomes the process id")
 
 inline constexpr uint64_t kFromCatalogue = ~uint64_t{0};

@@ -139,7 +139,7 @@ std::string DeviceText(Book& book, int index, const DeviceBook& device) {
   std::vector<std::string> fields = {
       Field("device", static_cast<uint64_t>(index)),
       Field("gpu", std::string(facts.gpu->id)),
-      Field("name", std::string(facts.gpu->device_name)),
+      Field("name", facts.name),
       Field("total_bytes", facts.total_bytes),
       Field("context_bytes", facts.context_bytes),
       Field("used_bytes", device.used),

@@ -9,6 +9,7 @@
 #include "preload/simulator/core/device.h"
 #include "preload/simulator/core/graphs.h"
 #include "preload/simulator/core/pools.h"
+#include "preload/simulator/core/work_clock.h"
 
 namespace vramtrace::simulator {
 namespace {
@@ -126,7 +127,8 @@ Event* FindEvent(void* handle) {
 
 Status RecordEvent(Event* event, Stream* stream) {
   if (event == nullptr || stream == nullptr) return Status::kInvalidHandle;
-  event->recorded_ns = Now();
+  // Times of a device with a clock are what it worked; an event that was recorded has a time.
+  event->recorded_ns = HasClock(event->device) ? WorkedNanoseconds(event->device) + 1 : Now();
   event->capture = stream->capture;
   return Status::kOk;
 }

@@ -1,5 +1,6 @@
 // Handles, algorithm choice and the multiplication itself, which does nothing.
 
+#include "preload/simulator/core/work_clock.h"
 #include "preload/simulator/cublas/status_names.h"
 #include "preload/simulator/cublaslt/tables.h"
 #include "preload/simulator/stubs/library_handle.h"
@@ -52,6 +53,20 @@ void FillResult(cublasLtMatmulHeuristicResult_t* result, const cublasLtMatmulAlg
   result->workspaceSize = 0;
   result->state = CUBLAS_STATUS_SUCCESS;
   result->wavesCount = 1.0F;
+}
+
+// Rows and columns of the result, and the inner length from the first factor's elements.
+void CountWork(cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t d) {
+  const auto elements = [](cublasLtMatrixLayout_t layout) {
+    return static_cast<double>(MatrixLayout::Read(layout, CUBLASLT_MATRIX_LAYOUT_ROWS)) *
+           static_cast<double>(MatrixLayout::Read(layout, CUBLASLT_MATRIX_LAYOUT_COLS));
+  };
+  const auto rows = static_cast<double>(MatrixLayout::Read(d, CUBLASLT_MATRIX_LAYOUT_ROWS));
+  if (rows <= 0) return;
+  const auto type = MatrixLayout::Read(a, CUBLASLT_MATRIX_LAYOUT_TYPE);
+  const bool half = type == CUDA_R_16F || type == CUDA_R_16BF;
+  WorkMultiply(CurrentDevice(), half ? Multiply::kHalf : Multiply::kFp32,
+               2.0 * elements(d) * elements(a) / rows);
 }
 
 }  // namespace
@@ -160,6 +175,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   Handle::LaunchOn(stream, kLibrary, "cublasLtMatmul");
+  CountWork(a, d);
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -65,7 +65,7 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   const Device* facts = DeviceAt(device);
   if (facts == nullptr) return Result(Status::kInvalidDevice);
   if (length <= 0) return CUDA_ERROR_INVALID_VALUE;
-  std::snprintf(name, static_cast<size_t>(length), "%s", std::string(facts->gpu->device_name).c_str());
+  std::snprintf(name, static_cast<size_t>(length), "%s", facts->name.c_str());
   return CUDA_SUCCESS;
 }
 

@@ -221,7 +221,7 @@ CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction function,
   int blocks = 0;
   Status status = Occupancy(CurrentDevice(), FactsOf(function), static_cast<int>(threads),
                             configuration->sharedMemBytes, &blocks);
-  if (status == Status::kOk) *clusters = blocks * device->gpu->multiprocessors / static_cast<int>(size);
+  if (status == Status::kOk) *clusters = blocks * device->multiprocessors / static_cast<int>(size);
   return Result(status);
 }
 

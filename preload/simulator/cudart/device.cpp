@@ -40,7 +40,7 @@ void FillMajorSpecific([[maybe_unused]] cudaDeviceProp& properties, [[maybe_unus
 void FillProperties(const Device& facts, cudaDeviceProp& properties) {
   auto attribute = [&](cudaDeviceAttr which) { return Attribute(facts.index, which); };
   auto size = [&](cudaDeviceAttr which) { return static_cast<size_t>(attribute(which)); };
-  std::snprintf(properties.name, sizeof properties.name, "%s", std::string(facts.gpu->device_name).c_str());
+  std::snprintf(properties.name, sizeof properties.name, "%s", facts.name.c_str());
   std::memcpy(properties.uuid.bytes, facts.uuid, sizeof facts.uuid);
   properties.totalGlobalMem = facts.total_bytes;
   properties.sharedMemPerBlock = size(cudaDevAttrMaxSharedMemoryPerBlock);

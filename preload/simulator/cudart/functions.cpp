@@ -125,7 +125,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel,
   int blocks = 0;
   cudaError_t error =
       Occupy(&blocks, kernel, static_cast<int>(block.x * block.y * block.z), configuration->dynamicSmemBytes);
-  if (error == cudaSuccess) *clusters = blocks * DeviceAt(CurrentDevice())->gpu->multiprocessors / size;
+  if (error == cudaSuccess) *clusters = blocks * DeviceAt(CurrentDevice())->multiprocessors / size;
   return error;
 }
 

@@ -10,13 +10,14 @@
 
 #include "preload/simulator/core/device.h"
 #include "preload/simulator/core/memory.h"
+#include "preload/simulator/core/scenario.h"
 
 using namespace vramtrace::simulator;
 
 namespace {
 
 constexpr unsigned kIdleCelsius = 30;
-constexpr unsigned kIdleMilliwatts = 50000;
+constexpr unsigned kIdleWatts = 50;
 constexpr const char* kDriverRelease = "580.00";
 
 const Device* Find(nvmlDevice_t handle) {
@@ -49,15 +50,22 @@ nvmlReturn_t With(nvmlDevice_t handle, Use use) {
   return device == nullptr ? NVML_ERROR_INVALID_ARGUMENT : use(*device);
 }
 
-// Bytes this process uses on a device of the machine; other processes have cards of their own here.
+// Bytes in use on a device of the machine: this process's, and another tenant's where a scenario has one. A
+// context counts the tenant already, being refused what is gone.
 uint64_t UsedBytes(const Device& device) {
   for (int i = 0; i < DeviceCount(); ++i) {
-    if (std::memcmp(DeviceAt(i)->uuid, device.uuid, sizeof device.uuid) == 0) return PeekMemory(i).used_bytes;
+    if (std::memcmp(DeviceAt(i)->uuid, device.uuid, sizeof device.uuid) != 0) continue;
+    if (HasContext(i)) return PeekMemory(i).used_bytes;
   }
-  return 0;
+  return device.other_tenant_bytes;
 }
 
-bool HasProcess(const Device& device) { return UsedBytes(device) > 0; }
+uint64_t OwnBytes(const Device& device) { return UsedBytes(device) - device.other_tenant_bytes; }
+
+// The process id of the tenant that a scenario has: init's, which is never this one's.
+constexpr unsigned kTenantProcess = 1;
+
+Scenario Now(const Device& device) { return ScenarioOf(device.physical); }
 
 // "4.0 x16" -> 4, 16
 void PcieLink(const Device& device, unsigned* generation, unsigned* width) {
@@ -68,25 +76,29 @@ void PcieLink(const Device& device, unsigned* generation, unsigned* width) {
 }
 
 template <class Info>
-nvmlReturn_t Processes(nvmlDevice_t handle, unsigned* count, Info* infos, void (*fill)(Info&, uint64_t)) {
+nvmlReturn_t Processes(nvmlDevice_t handle, unsigned* count, Info* infos,
+                       void (*fill)(Info&, unsigned, uint64_t)) {
   return With(handle, [&](const Device& device) {
     unsigned room = *count;
-    *count = HasProcess(device) ? 1 : 0;
+    const bool own = OwnBytes(device) > 0;
+    const bool tenant = device.other_tenant_bytes > 0;
+    *count = (own ? 1U : 0U) + (tenant ? 1U : 0U);
     if (*count > room) return NVML_ERROR_INSUFFICIENT_SIZE;
-    if (*count == 1) fill(infos[0], UsedBytes(device));
+    if (own) fill(infos[0], static_cast<unsigned>(getpid()), OwnBytes(device));
+    if (tenant) fill(infos[own ? 1 : 0], kTenantProcess, device.other_tenant_bytes);
     return NVML_SUCCESS;
   });
 }
 
-void FillProcess(nvmlProcessInfo_t& info, uint64_t bytes) {
-  info.pid = static_cast<unsigned>(getpid());
+void FillProcess(nvmlProcessInfo_t& info, unsigned process, uint64_t bytes) {
+  info.pid = process;
   info.usedGpuMemory = bytes;
   info.gpuInstanceId = 0xffffffff;
   info.computeInstanceId = 0xffffffff;
 }
 
-void FillProcessV1(nvmlProcessInfo_v1_t& info, uint64_t bytes) {
-  info.pid = static_cast<unsigned>(getpid());
+void FillProcessV1(nvmlProcessInfo_v1_t& info, unsigned process, uint64_t bytes) {
+  info.pid = process;
   info.usedGpuMemory = bytes;
 }
 
@@ -110,11 +122,23 @@ bool SameBus(const char* text, const Device& device) {
          slot == pci.device;
 }
 
+// A slice or a limit is not what the driver keeps: then the catalogue's share is.
+uint64_t ReservedBytes(const Device& device) {
+  const Scenario scenario = Now(device);
+  if (scenario.mig.empty() && !scenario.limiter) return device.nvml_total_bytes - device.total_bytes;
+  return device.nvml_total_bytes / 100;
+}
+
 }  // namespace
 
 extern "C" {
 
-nvmlReturn_t nvmlInit_v2() { return PhysicalDeviceCount() > 0 ? NVML_SUCCESS : NVML_ERROR_DRIVER_NOT_LOADED; }
+nvmlReturn_t nvmlInit_v2() {
+  const std::string how = ScenarioOf(0).nvml;
+  if (how == "no_permission") return NVML_ERROR_NO_PERMISSION;
+  if (how == "absent") return NVML_ERROR_LIBRARY_NOT_FOUND;
+  return PhysicalDeviceCount() > 0 ? NVML_SUCCESS : NVML_ERROR_DRIVER_NOT_LOADED;
+}
 nvmlReturn_t nvmlInit() { return nvmlInit_v2(); }
 nvmlReturn_t nvmlInitWithFlags(unsigned /*flags*/) { return nvmlInit_v2(); }
 nvmlReturn_t nvmlShutdown() { return NVML_SUCCESS; }
@@ -131,6 +155,10 @@ const char* nvmlErrorString(nvmlReturn_t result) {
       return "Not Found";
     case NVML_ERROR_INSUFFICIENT_SIZE:
       return "Insufficient Size";
+    case NVML_ERROR_NO_PERMISSION:
+      return "Insufficient Permissions";
+    case NVML_ERROR_LIBRARY_NOT_FOUND:
+      return "NVML Shared Library Not Found";
     case NVML_ERROR_DRIVER_NOT_LOADED:
       return "Driver Not Loaded";
     default:
@@ -207,9 +235,7 @@ nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t handle, unsigned* number) {
 }
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t handle, char* name, unsigned length) {
-  return With(handle, [&](const Device& device) {
-    return Write(name, length, std::string(device.gpu->device_name));
-  });
+  return With(handle, [&](const Device& device) { return Write(name, length, device.name); });
 }
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t handle, char* uuid, unsigned length) {
@@ -227,7 +253,7 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t handle, nvmlPciInfo_t* pci) {
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t handle, nvmlMemory_t* memory) {
   return With(handle, [&](const Device& device) {
     memory->total = device.nvml_total_bytes;
-    memory->used = device.nvml_total_bytes - device.total_bytes + UsedBytes(device);
+    memory->used = ReservedBytes(device) + UsedBytes(device);
     memory->free = memory->total - memory->used;
     return NVML_SUCCESS;
   });
@@ -236,7 +262,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t handle, nvmlMemory_t* memory) 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t handle, nvmlMemory_v2_t* memory) {
   return With(handle, [&](const Device& device) {
     memory->total = device.nvml_total_bytes;
-    memory->reserved = device.nvml_total_bytes - device.total_bytes;
+    memory->reserved = ReservedBytes(device);
     memory->used = UsedBytes(device);
     memory->free = memory->total - memory->reserved - memory->used;
     return NVML_SUCCESS;
@@ -244,8 +270,11 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t handle, nvmlMemory_v2_t* me
 }
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t handle, nvmlUtilization_t* rates) {
-  return With(handle, [&](const Device&) {
-    *rates = {};  // kernels do nothing
+  return With(handle, [&](const Device& device) {
+    // Kernels do nothing; a scenario says otherwise.
+    const Scenario scenario = Now(device);
+    rates->gpu = static_cast<unsigned>(scenario.utilization.value_or(0));
+    rates->memory = static_cast<unsigned>(scenario.memory_utilization.value_or(0));
     return NVML_SUCCESS;
   });
 }
@@ -281,16 +310,21 @@ nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t handle, unsig
 
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t handle, nvmlTemperatureSensors_t /*sensor*/,
                                       unsigned* degrees) {
-  return Set(handle, degrees, kIdleCelsius);
+  return With(handle, [&](const Device& device) {
+    return Set(handle, degrees, Now(device).temperature.value_or(kIdleCelsius));
+  });
 }
 
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t handle, unsigned* milliwatts) {
-  return Set(handle, milliwatts, kIdleMilliwatts);
+  return With(handle, [&](const Device& device) {
+    return Set(handle, milliwatts, Now(device).power.value_or(kIdleWatts) * 1000);
+  });
 }
 
 nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t handle, unsigned* milliwatts) {
-  return With(handle,
-              [&](const Device& device) { return Set(handle, milliwatts, device.gpu->power_watts * 1000); });
+  return With(handle, [&](const Device& device) {
+    return Set(handle, milliwatts, Now(device).power_limit.value_or(device.gpu->power_watts) * 1000);
+  });
 }
 
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t handle, unsigned* milliwatts) {
@@ -305,7 +339,54 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t handle, nvmlClockType_t type
 }
 
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t handle, nvmlClockType_t type, unsigned* megahertz) {
-  return nvmlDeviceGetMaxClockInfo(handle, type, megahertz);
+  return With(handle, [&](const Device& device) {
+    const Scenario scenario = Now(device);
+    const auto& now = type == NVML_CLOCK_MEM ? scenario.memory_clock : scenario.sm_clock;
+    return now ? Set(handle, megahertz, *now) : nvmlDeviceGetMaxClockInfo(handle, type, megahertz);
+  });
+}
+
+nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t handle, unsigned long long* reasons) {
+  return With(handle, [&](const Device& device) { return Set(handle, reasons, ThrottleBits(Now(device))); });
+}
+
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t handle, unsigned long long* reasons) {
+  return nvmlDeviceGetCurrentClocksEventReasons(handle, reasons);
+}
+
+// A card whose catalogue row has no ECC to switch says so, as GeForce cards do.
+nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t handle, nvmlEnableState_t* now, nvmlEnableState_t* pending) {
+  return With(handle, [&](const Device& device) {
+    const auto ecc = Now(device).ecc;
+    if (!ecc) return NVML_ERROR_NOT_SUPPORTED;
+    *now = *pending = *ecc > 0 ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
+    return NVML_SUCCESS;
+  });
+}
+
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t handle, unsigned* now, unsigned* pending) {
+  return With(handle, [&](const Device& device) {
+    *now = *pending = Now(device).mig.empty() ? NVML_DEVICE_MIG_DISABLE : NVML_DEVICE_MIG_ENABLE;
+    return NVML_SUCCESS;
+  });
+}
+
+nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t handle, nvmlGpuVirtualizationMode_t* mode) {
+  return With(handle, [&](const Device& device) {
+    *mode = Now(device).vgpu.value_or(0) > 0 ? NVML_GPU_VIRTUALIZATION_MODE_VGPU
+                                             : NVML_GPU_VIRTUALIZATION_MODE_NONE;
+    return NVML_SUCCESS;
+  });
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t handle, unsigned link, nvmlEnableState_t* active) {
+  return With(handle, [&](const Device& device) {
+    const auto links = Now(device).nvlinks;
+    if (!links) return NVML_ERROR_NOT_SUPPORTED;
+    if (link >= NVML_NVLINK_MAX_LINKS) return NVML_ERROR_INVALID_ARGUMENT;
+    *active = link < *links ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
+    return NVML_SUCCESS;
+  });
 }
 
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t handle, unsigned* generation) {
@@ -317,7 +398,10 @@ nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t handle, unsigned* g
 }
 
 nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t handle, unsigned* generation) {
-  return nvmlDeviceGetMaxPcieLinkGeneration(handle, generation);
+  return With(handle, [&](const Device& device) {
+    const auto now = Now(device).pcie_generation;
+    return now ? Set(handle, generation, *now) : nvmlDeviceGetMaxPcieLinkGeneration(handle, generation);
+  });
 }
 
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t handle, unsigned* width) {
@@ -329,7 +413,10 @@ nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t handle, unsigned* width)
 }
 
 nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t handle, unsigned* width) {
-  return nvmlDeviceGetMaxPcieLinkWidth(handle, width);
+  return With(handle, [&](const Device& device) {
+    const auto now = Now(device).pcie_width;
+    return now ? Set(handle, width, *now) : nvmlDeviceGetMaxPcieLinkWidth(handle, width);
+  });
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t handle, unsigned* bits) {
