@@ -52,6 +52,7 @@ const std::map<std::string, WrongCall>& WrongCalls() {
       {"view", {{"view", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"dump", {{"dump", "/no/such.vtrace"}, kBadInput, "/no/such.vtrace"}},
       {"estimate", {{"estimate", "/no/such/config.json"}, kBadInput, "/no/such/config.json"}},
+      {"doctor", {{"doctor", "--sold-as", "rtx4900"}, kUsage, "rtx4090"}},
       {"gpus", {{"gpus", "rtx4900"}, kUsage, "rtx4090"}},
   };
   return calls;
