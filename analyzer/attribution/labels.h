@@ -34,6 +34,8 @@ class ParameterSizes {
   // The parameter of `module_path` whose size is `bytes` * `numerator` / `denominator`; nullptr: none.
   [[nodiscard]] const ParameterSize* Find(std::string_view module_path, uint64_t bytes,
                                           uint64_t numerator = 1, uint64_t denominator = 1) const;
+  // No parameter is named: labels are off, or the program has no module.
+  [[nodiscard]] bool empty() const { return by_module_.empty(); }
 
  private:
   std::unordered_map<std::string, std::vector<ParameterSize>> by_module_;

@@ -41,7 +41,13 @@ bool ByInput(const BlockFacts& facts, Verdict* verdict) {
 }
 
 bool ByCollective(const BlockFacts& facts, Verdict* verdict) {
+  if (facts.stack->makes_buckets) {
+    return Say(verdict, MemoryClass::kCommunication, Confidence::kHigh,
+               "a gradient bucket of DistributedDataParallel");
+  }
   if (!facts.stack->in_collective) return false;
+  // What a reduction leaves behind is the shard's gradient.
+  if (facts.block().phase == Phase::kBackward && facts.live->outlived_step) return false;
   return Say(verdict, MemoryClass::kCommunication, Confidence::kMedium, "allocated by torch.distributed");
 }
 
@@ -64,7 +70,9 @@ bool ByWorkspaceSize(const BlockFacts& facts, Verdict* verdict) {
     return Say(verdict, MemoryClass::kWorkspace, Confidence::kMedium,
                "the size of a cuBLAS workspace, given back at once");
   }
-  if (cublas && facts.live->outlived_step) {
+  // Logits and gradients of that size may be kept over a step too, but they go.
+  const bool kept = facts.live->outlived_step && !facts.live->freed;
+  if (cublas && kept) {
     return Say(verdict, MemoryClass::kWorkspace, Confidence::kMedium,
                "the size of a cuBLAS workspace, kept over steps");
   }
@@ -109,6 +117,10 @@ bool ByUnnamedGradient(const BlockFacts& facts, Verdict* verdict) {
   if (facts.live->freed && facts.live->free_phase == Phase::kZeroGrad) {
     return Say(verdict, MemoryClass::kGradient, Confidence::kMedium,
                "allocated in backward and freed by zero_grad");
+  }
+  if (facts.live->outlived_step) {
+    return Say(verdict, MemoryClass::kGradient, Confidence::kMedium,
+               "allocated in backward and alive when an optimizer step ended");
   }
   if (facts.live->freed || !facts.has_module) return false;
   const ParameterSize* parameter =
@@ -219,16 +231,33 @@ bool ByScript(const BlockFacts& facts, Verdict* verdict) {
 
 bool ByLoad(const BlockFacts& facts, Verdict* verdict) {
   if (facts.block().phase != Phase::kLoad) return false;
+  if (facts.stack->in_module_apply && facts.live->freed && facts.live->free_phase == Phase::kLoad &&
+      !facts.live->outlived_step) {
+    return Say(verdict, MemoryClass::kTemporary, Confidence::kHigh,
+               "moved to the device with its module and replaced before the first forward");
+  }
   if (facts.stack->in_module_apply) {
     return Say(verdict, MemoryClass::kWeight, Confidence::kMedium,
                "moved to the device with its module; no name is known");
   }
   const timeline::LiveBlock& live = *facts.live;
-  if (live.next == NextPhase::kForward && live.freed && !live.outlived_step) {
+  const bool kept =
+      !live.freed || (live.outlived_step && live.free_sequence > facts.around->scan->last_step_end);
+  // A program without a forward has no weights to speak of: what it keeps stays unknown.
+  if (live.next != NextPhase::kForward && !facts.stack->in_constructor) return false;
+  if (!kept) {
+    if (live.next != NextPhase::kForward) return false;
     return Say(verdict, MemoryClass::kInput, Confidence::kMedium,
                "made by the program before the first forward");
   }
-  return false;
+  if (!facts.around->parameters->empty()) {
+    return Say(verdict, MemoryClass::kBuffer, Confidence::kLow,
+               "made before the first forward and kept, but no parameter");
+  }
+  return Say(verdict, MemoryClass::kWeight,
+             facts.stack->in_constructor ? Confidence::kMedium : Confidence::kLow,
+             facts.stack->in_constructor ? "made by a constructor before the first forward, and kept"
+                                         : "made before the first forward and kept, as weights are");
 }
 
 constexpr Rule kRules[] = {

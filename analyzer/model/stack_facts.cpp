@@ -48,7 +48,9 @@ struct CodeFacts {
   bool backward_call = false;
   bool module_apply = false;
   bool optimizer_init = false;
+  bool constructor = false;
   bool collective = false;
+  bool makes_buckets = false;  // says so of what it allocates itself, not of what it calls
 };
 
 bool InStandardLibrary(std::string_view file) {
@@ -58,21 +60,29 @@ bool InStandardLibrary(std::string_view file) {
   return !Contains(file.substr(lib), "/site-packages/") && !Contains(file.substr(lib), "/dist-packages/");
 }
 
+bool InTorch(std::string_view file) { return Contains(file, "/torch/") || file.starts_with("torch/"); }
+
 CodeFacts FactsOfCode(std::string_view file, std::string_view name) {
   CodeFacts facts;
   facts.known = true;
   facts.hint = HintOf(file, name);
   const bool standard = InStandardLibrary(file);
-  const bool torch = Contains(file, "/torch/") || file.starts_with("torch/");
+  const bool torch = InTorch(file);
   facts.installed = standard || Contains(file, "/site-packages/") || Contains(file, "/dist-packages/");
   facts.torch_or_standard = standard || torch;
   facts.backward_call = EndsAtDot(name, "Tensor.backward") ||
                         (file.ends_with("torch/autograd/__init__.py") && EndsAtDot(name, "backward"));
   facts.module_apply = EndsAtDot(name, "Module._apply");
   facts.optimizer_init = EndsAtDot(name, "_init_group");
+  facts.constructor = EndsAtDot(name, "__init__");
   facts.collective = Contains(file, "torch/distributed/distributed_c10d.py") ||
                      EndsAtDot(name, "DistributedDataParallel.__init__") ||
                      EndsAtDot(name, "DistributedDataParallel._ddp_init_helper");
+  // Gathered parameters and what is reduced, of the second fully sharded data parallel.
+  facts.collective |= file.ends_with("_fully_shard/_fsdp_collectives.py") ||
+                      EndsAtDot(name, "FSDPParam.init_all_gather_outputs") ||
+                      (file.ends_with("_fully_shard/_fsdp_param.py") && name == "alloc_storage");
+  facts.makes_buckets = EndsAtDot(name, "DistributedDataParallel._pre_forward");
   return facts;
 }
 
@@ -83,10 +93,14 @@ void AddFrame(const FrameRow& frame, FrameId id, const CodeFacts& code, StackFac
     // A closure given to Optimizer.step (LBFGS) runs forwards inside it.
     if (facts->hint == FrameHint::kOptimizer) facts->hint = FrameHint::kNone;
   }
+  // Reentrant checkpointing runs a backward of its own behind the forward that it runs again.
+  if (code.backward_call && facts->hint == FrameHint::kRecompute) facts->hint = FrameHint::kNone;
   facts->in_backward_call |= code.backward_call;
   facts->in_module_apply |= code.module_apply;
   facts->in_optimizer_init |= code.optimizer_init;
+  facts->in_constructor |= code.constructor;
   facts->in_collective |= code.collective;
+  facts->makes_buckets = code.makes_buckets;
   facts->innermost = id;
   if (!code.torch_or_standard) facts->site = id;
   if (!code.installed && !code.torch_or_standard) facts->script = id;
@@ -140,6 +154,11 @@ Phase PhaseOf(const StackFacts& facts, const trace::AutogradPosition& autograd, 
     return facts.hint == FrameHint::kEvaluate ? Phase::kEvaluate : Phase::kForward;
   }
   return seen_forward ? Phase::kScript : Phase::kLoad;
+}
+
+bool IsTorchOrStandard(const Tables& tables, FrameId frame) {
+  const std::string_view file = tables.Text(tables.codes[tables.frames[frame].code].file);
+  return InTorch(file) || InStandardLibrary(file);
 }
 
 std::string FrameText(const Tables& tables, FrameId frame) {

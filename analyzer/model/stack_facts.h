@@ -18,7 +18,9 @@ struct StackFacts {
   bool in_backward_call = false;      // under Tensor.backward or torch.autograd.backward
   bool in_module_apply = false;       // under nn.Module._apply: .to(), .cuda(), .half()
   bool in_optimizer_init = false;     // under an optimizer's _init_group: states are made here
+  bool in_constructor = false;        // under an object's __init__
   bool in_collective = false;         // under torch.distributed
+  bool makes_buckets = false;         // innermost where DistributedDataParallel rebuilds its buckets
   FrameId innermost{};                // Python frame
   FrameId site{};    // innermost Python frame outside of torch and the standard library: a model's own line
   FrameId script{};  // innermost Python frame outside of installed packages: the user's own line
@@ -40,6 +42,9 @@ class StackTable {
 // called before on this device; without one, what is not a forward itself is loading.
 [[nodiscard]] Phase PhaseOf(const StackFacts& facts, const trace::AutogradPosition& autograd,
                             bool seen_forward);
+
+// The Python frame is torch's or the standard library's: it says nothing of the program.
+[[nodiscard]] bool IsTorchOrStandard(const Tables& tables, FrameId frame);
 
 // "model.py:31 (MLP.forward)": the file's last two parts, the line, the qualified name. Empty for kNone.
 [[nodiscard]] std::string FrameText(const Tables& tables, FrameId frame);

@@ -58,7 +58,9 @@ class Scanner {
  private:
   void Add(const Event& event) {
     if (event.has_sequence) CountTime(event);
+    const uint64_t steps = replay_.completed_steps();
     const Applied applied = replay_.Apply(event);
+    if (replay_.completed_steps() != steps) scan_.last_step_end = event.sequence;
     if (applied.device != nullptr) {
       AddToDevice(event, applied, &scan_.devices[applied.device_index]);
       return;

@@ -101,7 +101,8 @@ struct Scan {
   std::vector<SiteLives> frame_sites;   // by the stack's innermost frame: the same line in every layer
   std::vector<std::string> optimizers;  // class names, each once
   uint64_t completed_steps = 0;
-  uint64_t events = 0;  // packets with a place in the sequence
+  uint64_t last_step_end = 0;  // sequence of the end of the last optimizer step; 0: there is none
+  uint64_t events = 0;         // packets with a place in the sequence
   uint64_t first_time_ns = 0;
   uint64_t last_time_ns = 0;
   model::ThreadId main_thread{};  // of the first block

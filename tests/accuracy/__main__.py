@@ -3,8 +3,9 @@
 import sys
 
 from script.figures import main
-from tests.accuracy import attribution, device
+from tests.accuracy import device
 from tests.accuracy.allocator import measure as allocator
+from tests.accuracy.attribution import measure as attribution
 from tests.accuracy.batch import measure as batch
 from tests.accuracy.diagnoses import measure as diagnoses
 from tests.accuracy.estimate import measure as estimate

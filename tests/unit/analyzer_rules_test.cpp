@@ -44,6 +44,12 @@ struct World {
     facts.stack = &stack;
     facts.free_stack = &free_stack;
   }
+  // As where labels were off.
+  void WithoutParameters() {
+    scan.labels.clear();
+    parameters = std::make_unique<ParameterSizes>(tables, scan);
+    around.parameters = parameters.get();
+  }
   void Label(v1::Label::Kind kind) {
     label.kind = kind;
     labels.rows = {&label};
@@ -70,6 +76,7 @@ const RuleCase kCases[] = {
     {"label", MemoryClass::kInput, [](World& w) { w.Label(v1::Label::KIND_INPUT); }},
     {"input", MemoryClass::kInput, [](World& w) { w.live.block.is_input = true; }},
     {"collective", MemoryClass::kCommunication, [](World& w) { w.stack.in_collective = true; }},
+    {"collective", MemoryClass::kCommunication, [](World& w) { w.stack.makes_buckets = true; }},
     {"workspace_size", MemoryClass::kWorkspace,
      [](World& w) {
        w.live.block.phase = Phase::kBackward;
@@ -108,6 +115,26 @@ const RuleCase kCases[] = {
      }},
     {"service_phase", MemoryClass::kTemporary, [](World& w) { w.live.block.phase = Phase::kClip; }},
     {"service_phase", MemoryClass::kSaveCopy, [](World& w) { w.live.block.phase = Phase::kSave; }},
+    {"unnamed_gradient", MemoryClass::kGradient,  // of a shard
+     [](World& w) {
+       w.live.block.phase = Phase::kBackward;
+       w.live.outlived_step = true;
+       w.stack.in_collective = true;
+     }},
+    {"unnamed_gradient", MemoryClass::kGradient,
+     [](World& w) {
+       w.WithoutParameters();
+       w.live.block.phase = Phase::kBackward;
+       w.live.outlived_step = true;
+       w.Freed(50, Phase::kScript);
+     }},
+    {"unnamed_gradient", MemoryClass::kGradient,  // of the size of a workspace, but it goes
+     [](World& w) {
+       w.live.block.bytes = w.live.block.requested = 32 * kMiB;
+       w.live.block.phase = Phase::kBackward;
+       w.live.outlived_step = true;
+       w.Freed(50, Phase::kZeroGrad);
+     }},
     {"unnamed_gradient", MemoryClass::kGradient,
      [](World& w) {
        w.live.block.phase = Phase::kBackward;
@@ -205,13 +232,53 @@ const RuleCase kCases[] = {
        w.live.block.phase = Phase::kLoad;
        w.stack.in_module_apply = true;
      }},
+    {"load", MemoryClass::kTemporary,  // the parts of a flat buffer
+     [](World& w) {
+       w.live.block.phase = Phase::kLoad;
+       w.stack.in_module_apply = true;
+       w.Freed(12, Phase::kLoad);
+     }},
     {"load", MemoryClass::kInput,
      [](World& w) {
        w.live.block.phase = Phase::kLoad;
        w.live.next = NextPhase::kForward;
        w.Freed(50, Phase::kScript);
      }},
+    {"load", MemoryClass::kBuffer,
+     [](World& w) {
+       w.live.block.phase = Phase::kLoad;
+       w.live.next = NextPhase::kForward;
+     }},
+    {"load", MemoryClass::kWeight,
+     [](World& w) {
+       w.WithoutParameters();
+       w.live.block.phase = Phase::kLoad;
+       w.stack.in_constructor = true;
+     }},
+    {"load", MemoryClass::kWeight,  // freed when the process ends, after its last step
+     [](World& w) {
+       w.WithoutParameters();
+       w.live.block.phase = Phase::kLoad;
+       w.live.next = NextPhase::kForward;
+       w.live.outlived_step = true;
+       w.scan.last_step_end = 40;
+       w.Freed(50, Phase::kScript);
+     }},
+    {"load", MemoryClass::kInput,  // replaced by the next batch, after a step
+     [](World& w) {
+       w.WithoutParameters();
+       w.live.block.phase = Phase::kLoad;
+       w.live.next = NextPhase::kForward;
+       w.live.outlived_step = true;
+       w.scan.last_step_end = 60;
+       w.Freed(50, Phase::kScript);
+     }},
     {"none", MemoryClass::kUnknown, [](World& w) { w.live.block.phase = Phase::kLoad; }},
+    {"none", MemoryClass::kUnknown,
+     [](World& w) {
+       w.live.block.phase = Phase::kLoad;
+       w.Freed(50, Phase::kScript);
+     }},
     {"none", MemoryClass::kUnknown, [](World&) {}},
 };
 

@@ -111,6 +111,25 @@ TEST_F(StackFactsTest, ClosureInsideAnOptimizerStepIsAForward) {
   EXPECT_EQ(PhaseOf(facts, {}, true), Phase::kForward);
 }
 
+TEST_F(StackFactsTest, BackwardInsideReentrantCheckpointingIsABackward) {
+  const PythonFrame checkpoint = Torch("utils/checkpoint.py", "CheckpointFunction.backward");
+  const PythonFrame backward = Torch("autograd/__init__.py", "backward");
+  const trace::AutogradPosition node{5, StringId{1}, 0};
+  EXPECT_EQ(PhaseOf(Facts({checkpoint, backward}), node, true), Phase::kBackward);
+  const PythonFrame call = Torch("nn/modules/module.py", "Module._wrapped_call_impl", 3);
+  EXPECT_EQ(PhaseOf(Facts({checkpoint, call}), node, true), Phase::kRecompute);
+}
+
+TEST_F(StackFactsTest, DistributedTrainingIsKnownByItsFrames) {
+  EXPECT_TRUE(Facts({Torch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", "foreach_all_gather")})
+                  .in_collective);
+  EXPECT_TRUE(Facts({Torch("distributed/fsdp/_fully_shard/_fsdp_param.py", "alloc_storage")}).in_collective);
+  const PythonFrame rebuild = Torch("nn/parallel/distributed.py", "DistributedDataParallel._pre_forward");
+  EXPECT_TRUE(Facts({rebuild}).makes_buckets);
+  // Inputs are moved under it.
+  EXPECT_FALSE(Facts({rebuild, Torch("distributed/utils.py", "_to_kwargs")}).makes_buckets);
+}
+
 TEST_F(StackFactsTest, PhasesFollowFramesAndTheRunningNode) {
   const StackFacts module = Facts({Torch("nn/modules/module.py", "Module._wrapped_call_impl", 3)});
   const StackFacts script = Facts({{"/home/train.py", 1, "main"}});
