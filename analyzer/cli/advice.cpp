@@ -41,25 +41,32 @@ std::string_view LargestCard() {
   return largest;
 }
 
-std::string HowToGetOne(const report::v1::Report& report) {
-  std::vector<std::string> words(report.program().arguments().begin(), report.program().arguments().end());
+}  // namespace
+
+std::string CommandsForWholeRun(const report::v1::Report& report) {
+  const report::v1::DeviceReport* device = InTrouble(report);
+  if (device == nullptr || device->block_allocations() == 0) return {};
+  if (!device->has_out_of_memory() || report.steps().completed() >= 2) return {};
+  const std::vector<std::string> words(report.program().arguments().begin(),
+                                       report.program().arguments().end());
   return fmt::format(
-      "What would make it fit\n"
-      "  The run died before two optimizer steps were complete, so nothing here tells what the rest takes.\n"
-      "  Run it on a simulated card that is large enough, then ask:\n"
       "    vramtrace dry-run --gpu {} -o whole.vtrace -- {}\n"
       "    vramtrace forecast whole.vtrace\n",
       LargestCard(), words.empty() ? "python train.py" : symbolize::Printable(launch::ShellQuote(words)));
 }
 
-}  // namespace
-
 std::string Advise(const std::string& trace, report::v1::Report* report) {
   const report::v1::DeviceReport* device = InTrouble(*report);
   if (device == nullptr || device->block_allocations() == 0) return {};
-  if (report->steps().completed() < 2) {
-    return device->has_out_of_memory() ? HowToGetOne(*report) : std::string();
+  if (const std::string commands = CommandsForWholeRun(*report); !commands.empty()) {
+    return fmt::format(
+        "What would make it fit\n"
+        "  The run died before two optimizer steps were complete, so nothing here tells what the rest "
+        "takes.\n"
+        "  Run it on a simulated card that is large enough, then ask:\n{}",
+        commands);
   }
+  if (report->steps().completed() < 2) return {};
   forecast::StreamOptions options;
   options.device = device->device();
   trace::Result<forecast::Stream> stream = forecast::BuildStream(trace, options);

@@ -11,4 +11,8 @@ namespace vramtrace::cli {
 // needed.
 [[nodiscard]] std::string Advise(const std::string& trace, report::v1::Report* report);
 
+// The commands that forecast a run which died before its second step: the program on a simulated card that is
+// large enough. Empty where the run got further or did not run out of memory.
+[[nodiscard]] std::string CommandsForWholeRun(const report::v1::Report& report);
+
 }  // namespace vramtrace::cli

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/cli/advice.h"
+#include "analyzer/cli/color.h"
 #include "analyzer/cli/subcommand.h"
 #include "analyzer/cli/trace_argument.h"
 #include "analyzer/cli/view_forecast.h"
@@ -24,6 +26,7 @@ namespace vramtrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using viewer_data::Diagnoses;
 using viewer_data::FileOptions;
 using viewer_data::ServedTrace;
 using viewer_data::ViewerData;
@@ -82,8 +85,9 @@ class ViewCommand final : public Subcommand {
   [[nodiscard]] int Run() override {
     const trace::Result<std::vector<std::string>> paths = ChooseTraces(trace_);
     if (!paths.ok()) return Fail(paths.error().Sentence());
-    for (const std::string& path : paths.value()) traces_.push_back({path, false, {}});
-    if (!base_.empty()) traces_.push_back({base_, true, {}});
+    const Diagnoses diagnoses = no_forecast_ ? Diagnoses::kWithoutReplays : Diagnoses::kWithReplays;
+    for (const std::string& path : paths.value()) traces_.push_back({path, false, {}, {}, diagnoses});
+    if (!base_.empty()) traces_.push_back({base_, true, {}, {}, Diagnoses::kNone});
     if (terminal_) return Draw();
     if (viewer_data::PageTemplate().empty()) {
       return Fail(
@@ -101,10 +105,10 @@ class ViewCommand final : public Subcommand {
   [[nodiscard]] int Draw() {
     int code = kDone;
     for (const ServedTrace& trace : traces_) {
-      const auto data = ViewerData::Build(trace.path);
+      const auto data = ViewerData::Build(trace.path, Diagnoses::kNone);
       if (!data.ok()) return Fail(data.error().Sentence());
-      const bool color = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-      fmt::print("{}", viewer_data::DrawInTerminal(*data.value(), viewer_data::SizeOfTerminal(), color));
+      fmt::print("{}",
+                 viewer_data::DrawInTerminal(*data.value(), viewer_data::SizeOfTerminal(), ColorWanted()));
       if (data.value()->damaged()) code = kBadInput;
     }
     return code;
@@ -114,11 +118,10 @@ class ViewCommand final : public Subcommand {
     std::vector<std::unique_ptr<ViewerData>> all;
     int code = kDone;
     for (ServedTrace& trace : traces_) {
-      auto data = ViewerData::Build(trace.path);
+      auto data = ViewerData::Build(trace.path, trace.diagnoses);
       if (!data.ok()) return Fail(data.error().Sentence());
       if (data.value()->damaged()) code = kBadInput;
-      // A run that others are compared with is not asked what it would take.
-      if (!trace.base && !no_forecast_) trace.forecasts = ForecastsFor(trace.path, data.value()->report());
+      AskForecast(data.value()->report(), &trace);
       all.push_back(std::move(data.value()));
     }
     // Everything where it fits, else what is alive at the peaks.
@@ -164,6 +167,7 @@ class ViewCommand final : public Subcommand {
     for (size_t i = 0; i < all.size(); ++i) {
       options.base = traces_[i].base;
       options.forecasts = traces_[i].forecasts;
+      options.whole_run = traces_[i].whole_run;
       WrittenFile written = all[i]->Write(options);
       page.blocks += written.blocks;
       page.complete = page.complete && written.complete;
@@ -173,13 +177,20 @@ class ViewCommand final : public Subcommand {
     return page;
   }
 
+  // A run that others are compared with is not asked what it would take.
+  void AskForecast(const report::v1::Report& report, ServedTrace* trace) const {
+    if (trace->base) return;
+    trace->whole_run = CommandsForWholeRun(report);
+    if (!no_forecast_) trace->forecasts = ForecastsFor(trace->path, report);
+  }
+
   [[nodiscard]] int Serve() {
     FileOptions options;
     options.blocks = blocks_;
     for (ServedTrace& trace : traces_) {
       const auto built = report::BuildReport(trace.path, {.allocations = 1});
       if (!built.ok()) return Fail(built.error().Sentence());
-      if (!trace.base && !no_forecast_) trace.forecasts = ForecastsFor(trace.path, built.value().report);
+      AskForecast(built.value().report, &trace);
     }
     auto pages = viewer_data::Pages::Open(traces_, options);
     if (!pages.ok()) return Fail(pages.error().Sentence());

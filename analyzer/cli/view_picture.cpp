@@ -10,7 +10,7 @@
 namespace vramtrace::cli {
 
 std::optional<trace::Error> WritePicture(const std::string& trace, const std::string& output) {
-  const auto data = viewer_data::ViewerData::Build(trace);
+  const auto data = viewer_data::ViewerData::Build(trace, viewer_data::Diagnoses::kNone);
   if (!data.ok()) return data.error();
   std::ofstream file(output, std::ios::binary | std::ios::trunc);
   file << viewer_data::DrawPicture(*data.value());

@@ -28,6 +28,7 @@ std::vector<uint32_t> Blocks::Select(const Kinds& kinds, const Selection& select
     const bool wanted = mode == Mode::kAlive       ? !ended
                         : mode == Mode::kAllocated ? begun
                         : mode == Mode::kKept      ? begun && !ended
+                        : mode == Mode::kSeen      ? row.freed >= from
                                                    : ended && row.freed >= from;
     if (wanted && kinds[row.kind].device == device) found.push_back(i);
   }

@@ -20,6 +20,7 @@ enum class Mode : uint8_t {
   kAllocated,  // between `from` and `to`, both inclusive
   kKept,       // likewise, and alive at `to`
   kFreed,      // between `from` and `to`
+  kSeen,       // alive at any time between `from` and `to`, or ended in it
 };
 
 struct Selection {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnose.h"
 #include "analyzer/report/json.h"
 
 namespace vramtrace::viewer_data {
@@ -72,11 +73,16 @@ ViewerData::ViewerData(report::BuiltReport built)
   for (auto& [device, curve] : observer_.curves()) blocks_.FillBands(kinds_, device, &curve);
 }
 
-trace::Result<std::unique_ptr<ViewerData>> ViewerData::Build(const std::string& path) {
+trace::Result<std::unique_ptr<ViewerData>> ViewerData::Build(const std::string& path, Diagnoses diagnoses) {
   // The table of blocks says more than the report's list, of which one row is the least that can be asked
   // for.
   trace::Result<report::BuiltReport> report = report::BuildReport(path, {.allocations = 1});
   if (!report.ok()) return report.error();
+  report::BuiltReport& built = report.value();
+  if (diagnoses != Diagnoses::kNone) {
+    diagnose::Diagnose({built.file, built.tables, built.stacks, built.scan},
+                       {.predict = diagnoses == Diagnoses::kWithReplays}, &built.report);
+  }
   return std::unique_ptr<ViewerData>(new ViewerData(std::move(report.value())));
 }
 
@@ -104,8 +110,30 @@ std::vector<Tick> ViewerData::Keyframes() const {
   return ticks;
 }
 
-ordered_json ViewerData::Header(const FileOptions& options, bool complete,
-                                const std::vector<Tick>& keyframes) const {
+// Around the marks, ascending and apart from each other.
+std::vector<Stretch> ViewerData::Details(Tick around) const {
+  std::vector<Tick> ticks;
+  for (const Mark& mark : marks()) {
+    if (mark.tick != kNever) ticks.push_back(mark.tick);
+  }
+  std::sort(ticks.begin(), ticks.end());
+  std::vector<Stretch> stretches;
+  for (const Tick tick : ticks) {
+    const Tick from = tick - std::min(tick, around);
+    const Tick to = tick + std::min(around, observer_.ticks() - 1 - tick);
+    if (!stretches.empty() && from <= stretches.back().to) {
+      stretches.back().to = to;
+    } else {
+      stretches.push_back({from, to});
+    }
+  }
+  return stretches;
+}
+
+ordered_json ViewerData::Header(const FileOptions& options, bool complete, const std::vector<Tick>& keyframes,
+                                const std::vector<Stretch>& details) const {
+  ordered_json detail = ordered_json::array();
+  for (const Stretch& stretch : details) detail.push_back({stretch.from, stretch.to});
   ordered_json marked = ordered_json::array();
   for (const Mark& mark : marks()) {
     if (mark.tick == kNever) continue;
@@ -125,6 +153,7 @@ ordered_json ViewerData::Header(const FileOptions& options, bool complete,
           {"complete", complete},
           {"ticks", observer_.ticks()},
           {"keyframes", keyframes},
+          {"detail", std::move(detail)},
           {"devices", std::move(devices)},
           {"marks", std::move(marked)},
           {"classes", ClassList()},
@@ -133,16 +162,23 @@ ordered_json ViewerData::Header(const FileOptions& options, bool complete,
           {"damaged", damaged()},
           {"report", report::ToJson(report())},
           {"forecasts", std::move(forecasts)},
+          {"whole_run", options.whole_run},
           {"strings", strings_.texts()}};
 }
 
 WrittenFile ViewerData::Write(const FileOptions& options) {
   WrittenFile written;
   written.complete = blocks_.size() <= options.blocks;
-  const std::vector<Tick> keyframes = written.complete ? std::vector<Tick>{} : Keyframes();
+  const bool whole = written.complete;
+  const std::vector<Tick> keyframes = whole ? std::vector<Tick>{} : Keyframes();
+  const std::vector<Stretch> details =
+      whole || options.served ? std::vector<Stretch>{} : Details(options.detail);
   const auto seen = [&](Tick allocated, Tick freed) {
     const auto first = std::lower_bound(keyframes.begin(), keyframes.end(), allocated);
-    return first != keyframes.end() && *first < freed;
+    if (first != keyframes.end() && *first < freed) return true;
+    return std::any_of(details.begin(), details.end(), [&](const Stretch& stretch) {
+      return allocated <= stretch.to && freed >= stretch.from;
+    });
   };
   Columns columns;
   kinds_.Write(&columns);
@@ -151,7 +187,7 @@ WrittenFile ViewerData::Write(const FileOptions& options) {
   observer_.segments().Write(*built_.tables, &strings_, &columns);
   observer_.WriteSteps(&columns);
   for (const auto& [index, curve] : curves()) curve.Write("curve" + std::to_string(index) + ".", &columns);
-  written.bytes = columns.Finish(Header(options, written.complete, keyframes));
+  written.bytes = columns.Finish(Header(options, written.complete, keyframes, details));
   return written;
 }
 

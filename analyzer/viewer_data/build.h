@@ -18,10 +18,15 @@ struct FileOptions {
   // Up to this many blocks all are written; of a longer trace those alive at chosen instants. 16 bytes each
   // in the page's memory.
   size_t blocks = 6'000'000;
+  // Of a longer trace also all blocks that live within so many ticks of what the report speaks of: there
+  // every instant and range is whole. Not where the page may ask.
+  Tick detail = Tick{1} << 15;
   std::string name = {};  // of the trace, for people; empty: the file's
   bool base = false;      // the run that others are compared with
   bool served = false;    // the page may ask for what is not in the file (see serve.h)
   std::vector<report::v1::Forecast> forecasts = {};  // for the what-if panel; the first is the run as it is
+  std::string whole_run =
+      {};                // commands that forecast a run which died too early for that; empty: it did not
   uint64_t version = 0;  // of the trace as it was read, where a live one is served
 };
 
@@ -31,11 +36,25 @@ struct WrittenFile {
   size_t blocks = 0;  // written
 };
 
+// What the report of a page says of why memory filled; see diagnose/diagnose.h.
+enum class Diagnoses : uint8_t {
+  kNone,
+  kWithoutReplays,  // remedies say what they save at most
+  kWithReplays,     // and what is used then, which takes about as long as a forecast
+};
+
+// Ticks, both inclusive.
+struct Stretch {
+  Tick from = 0;
+  Tick to = 0;
+};
+
 class ViewerData {
  public:
-  // Four passes over the trace: the report's three, and one for the lives of all blocks.
+  // The report's passes over the trace, those of the diagnoses, and one for the lives of all blocks.
   // Errors are those of report::BuildReport.
-  [[nodiscard]] static trace::Result<std::unique_ptr<ViewerData>> Build(const std::string& path);
+  [[nodiscard]] static trace::Result<std::unique_ptr<ViewerData>> Build(
+      const std::string& path, Diagnoses diagnoses = Diagnoses::kWithoutReplays);
 
   [[nodiscard]] WrittenFile Write(const FileOptions& options);
   // Columns "block.*" of a selection, in the same form and with the same kinds, addresses and texts.
@@ -55,8 +74,10 @@ class ViewerData {
  private:
   explicit ViewerData(report::BuiltReport built);
   [[nodiscard]] std::vector<Tick> Keyframes() const;
+  [[nodiscard]] std::vector<Stretch> Details(Tick around) const;
   [[nodiscard]] nlohmann::ordered_json Header(const FileOptions& options, bool complete,
-                                              const std::vector<Tick>& keyframes) const;
+                                              const std::vector<Tick>& keyframes,
+                                              const std::vector<Stretch>& details) const;
 
   report::BuiltReport built_;
   Strings strings_;

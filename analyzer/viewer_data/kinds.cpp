@@ -24,7 +24,49 @@ size_t Kinds::Hash::operator()(const Kind& kind) const {
   return hash;
 }
 
+bool Kinds::Source::IsOf(const attribution::Life& life) const {
+  const timeline::Block& block = life.live.block;
+  const attribution::Allocation& other = life.explained;
+  return filled && stack == block.stack && forward_stack == life.live.forward_stack &&
+         device == life.device && phase == block.phase && block_bytes == block.bytes &&
+         bytes == block.TensorBytes() && explained.verdict.memory_class == other.verdict.memory_class &&
+         explained.verdict.confidence == other.verdict.confidence &&
+         explained.verdict.rule == other.verdict.rule && explained.names == other.names &&
+         explained.state_key == other.state_key && explained.copy_of == other.copy_of &&
+         explained.dtype == other.dtype && explained.shape == other.shape &&
+         explained.has_module == other.has_module && explained.module_path == other.module_path &&
+         explained.module_class == other.module_class && explained.operator_name == other.operator_name &&
+         explained.verdict.evidence == other.verdict.evidence;
+}
+
+// What tells a step's blocks apart: the same layer many times over differs by names and modules only.
+size_t Kinds::PlaceOf(const attribution::Life& life) {
+  const attribution::Allocation& explained = life.explained;
+  uint64_t hash = std::hash<std::string>{}(explained.module_path);
+  if (!explained.names.empty()) hash = hash * 31 + std::hash<std::string>{}(explained.names.front());
+  for (const uint64_t part :
+       {uint64_t{trace::Raw(life.live.block.stack)} << 32 | trace::Raw(life.live.forward_stack),
+        life.live.block.TensorBytes(), static_cast<uint64_t>(explained.verdict.memory_class)}) {
+    hash = (hash ^ part) * 0x9E3779B97F4A7C15U;
+    hash ^= hash >> 29;
+  }
+  return hash % kSources;
+}
+
 KindId Kinds::Id(const attribution::Life& life) {
+  if (sources_.empty()) sources_.resize(kSources);
+  Source& source = sources_[PlaceOf(life)];
+  if (source.IsOf(life)) return source.id;
+  const Kind kind = Describe(life);
+  const auto [entry, added] = ids_.try_emplace(kind, static_cast<KindId>(kinds_.size()));
+  if (added) kinds_.push_back(kind);
+  const timeline::Block& block = life.live.block;
+  source = {life.explained,      block.stack, life.live.forward_stack, life.device, block.phase,
+            block.TensorBytes(), block.bytes, entry->second,           true};
+  return entry->second;
+}
+
+Kind Kinds::Describe(const attribution::Life& life) {
   const timeline::Block& block = life.live.block;
   const attribution::Allocation& explained = life.explained;
   Kind kind;
@@ -49,9 +91,7 @@ KindId Kinds::Id(const attribution::Life& life) {
       strings_->Id(explained.dtype.empty() ? "" : fmt::format("[{}]", fmt::join(explained.shape, ", ")));
   kind.bytes = block.TensorBytes();
   kind.block_bytes = block.bytes;
-  const auto [entry, added] = ids_.try_emplace(kind, static_cast<KindId>(kinds_.size()));
-  if (added) kinds_.push_back(kind);
-  return entry->second;
+  return kind;
 }
 
 void Kinds::Write(Columns* columns) const {

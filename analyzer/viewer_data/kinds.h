@@ -37,11 +37,28 @@ class Kinds {
   struct Hash {
     size_t operator()(const Kind& kind) const;
   };
+  // All that decides a life's kind, as the analyzer has it. To compare it with that of an earlier block costs
+  // a tenth of finding texts and stacks by name, and a step's blocks are those of the step before.
+  struct Source {
+    attribution::Allocation explained;
+    model::StackId stack{}, forward_stack{};
+    uint32_t device = 0;
+    model::Phase phase{};
+    uint64_t bytes = 0, block_bytes = 0;
+    KindId id = 0;
+    bool filled = false;
+    [[nodiscard]] bool IsOf(const attribution::Life& life) const;
+  };
+  static constexpr size_t kSources = size_t{1}
+                                     << 14;  // 6 MB; a step of a large model has some thousand kinds
+  [[nodiscard]] static size_t PlaceOf(const attribution::Life& life);
+  [[nodiscard]] Kind Describe(const attribution::Life& life);
 
   UsedStacks* stacks_;
   Strings* strings_;
   std::vector<Kind> kinds_;
   std::unordered_map<Kind, KindId, Hash> ids_;
+  std::vector<Source> sources_;  // by PlaceOf; the last one there wins
 };
 
 }  // namespace vramtrace::viewer_data

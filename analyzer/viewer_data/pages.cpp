@@ -63,7 +63,7 @@ std::optional<Selection> ParseSelection(std::string_view query) {
   if (!device || !from || !to) return std::nullopt;
   for (const auto& [name, value] :
        {std::pair{"alive", Mode::kAlive}, std::pair{"allocated", Mode::kAllocated},
-        std::pair{"kept", Mode::kKept}, std::pair{"freed", Mode::kFreed}}) {
+        std::pair{"kept", Mode::kKept}, std::pair{"freed", Mode::kFreed}, std::pair{"seen", Mode::kSeen}}) {
     if (mode == name) return Selection{*device, value, *from, *to};
   }
   return std::nullopt;
@@ -79,24 +79,25 @@ trace::Result<std::unique_ptr<Pages>> Pages::Open(std::vector<ServedTrace> trace
   for (ServedTrace& served : traces) {
     Trace& trace = pages->traces_.emplace_back();
     trace.served = std::move(served);
-    const trace::Result<bool> loaded = pages->Load(&trace);
+    const trace::Result<bool> loaded = pages->Load(&trace, trace.served.diagnoses);
     if (!loaded.ok()) return loaded.error();
   }
   return pages;
 }
 
-trace::Result<bool> Pages::Load(Trace* trace) {
+trace::Result<bool> Pages::Load(Trace* trace, Diagnoses diagnoses) {
   struct stat status {};
   if (::stat(trace->served.path.c_str(), &status) == 0) {
     trace->changed_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
     trace->bytes = static_cast<uint64_t>(status.st_size);
   }
-  auto data = ViewerData::Build(trace->served.path);
+  auto data = ViewerData::Build(trace->served.path, diagnoses);
   if (!data.ok()) return data.error();
   trace->data = std::move(data.value());
   FileOptions options = options_;
   options.base = trace->served.base;
   options.forecasts = trace->served.forecasts;
+  options.whole_run = trace->served.whole_run;
   options.served = true;
   options.version = version_;
   trace->file = Gzip(trace->data->Write(options).bytes);
@@ -113,7 +114,7 @@ bool Pages::Refresh() {
     Trace next;
     next.served = trace.served;
     // While the file is read the old data answers; a trace that cannot be read now may be readable later.
-    if (!Load(&next).ok()) continue;
+    if (!Load(&next, Diagnoses::kWithoutReplays).ok()) continue;
     const std::lock_guard lock(mutex_);
     trace = std::move(next);
     ++version_;
@@ -132,7 +133,8 @@ Response Pages::AnswerTrace(std::string_view rest) {
   constexpr std::string_view kBlocks = "/blocks?";
   if (!rest.starts_with(kBlocks)) return {404, {}, "there is nothing of that name\n"};
   const auto selection = ParseSelection(rest.substr(kBlocks.size()));
-  if (!selection) return {400, {}, "expected device, mode (alive, allocated, kept or freed), from and to\n"};
+  if (!selection)
+    return {400, {}, "expected device, mode (alive, allocated, kept, freed or seen), from and to\n"};
   return {200, "application/octet-stream", Gzip(trace.data->WriteSelection(*selection)), true};
 }
 

@@ -28,6 +28,9 @@ struct ServedTrace {
   std::string path;
   bool base = false;
   std::vector<report::v1::Forecast> forecasts = {};
+  std::string whole_run = {};  // see FileOptions
+  // When it is opened; when it is read anew, remedies say no more than what they save at most.
+  Diagnoses diagnoses = Diagnoses::kWithoutReplays;
 };
 
 struct Response {
@@ -60,7 +63,7 @@ class Pages {
   };
 
   Pages(std::string token, const FileOptions& options) : token_(std::move(token)), options_(options) {}
-  [[nodiscard]] trace::Result<bool> Load(Trace* trace);
+  [[nodiscard]] trace::Result<bool> Load(Trace* trace, Diagnoses diagnoses);
   [[nodiscard]] Response AnswerTrace(std::string_view rest);
 
   std::string token_;

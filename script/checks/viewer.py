@@ -10,6 +10,7 @@ from pathlib import Path
 
 from script.checks.outcome import Outcome, State, failed, passed, read_junit
 from script.checks.process import LOGS, ROOT, run, say
+from tests.bench.repeat import repeat
 
 VIEWER = ROOT / "viewer"
 NODE = ROOT / ".venv/bin/node"
@@ -19,6 +20,8 @@ TRACES = {
     "gpt2": ("rtx4090", ("gpt2.py", "--steps", "3"), 0),
     "oom": ("rtx3060-12", ("gpt2.py", "--batch", "16"), 1),
 }
+
+LONG_EVENTS = 200_000  # several for each bucket of the timeline, and more than lie around the peak
 
 
 def tool(name: str, *arguments: str | Path) -> Outcome:
@@ -54,13 +57,16 @@ def browser_tests() -> list[Outcome]:
         broken = [trace for trace in traces if isinstance(trace, Outcome)]
         if broken:
             return broken
+        long = Path(name) / "long.vtrace"
+        repeat(traces[0], long, LONG_EVENTS)
         environment = {
+            "VRAMTRACE_LONG": str(long),
             "VRAMTRACE": str(ROOT / "build/release/bin/vramtrace"),
             "VRAMTRACE_TRACES": ":".join(map(str, traces)),
             "CHROMIUM": CHROMIUM,
             "SCREENSHOTS": str(LOGS / "viewer-pictures"),
         }
-        command = [NODE, "--test", "--test-concurrency=1", "--test-reporter=junit"]
+        command = [NODE, "--test", "--test-concurrency=2", "--test-reporter=junit"]
         command += [f"--test-reporter-destination={report}", *sorted(VIEWER.glob("test/browser/*.test.mjs"))]
         run("viewer-browser", command, environment, folder=VIEWER)
     return read_junit(report, "viewer/browser")

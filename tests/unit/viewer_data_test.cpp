@@ -133,7 +133,7 @@ TEST_F(ViewerDataTest, LongTraceKeepsTheReportsInstantsAndEveryPeakOfTheCurve) {
   options.layers = 6;
   options.steps = 6;
   const Both all = Build(options);
-  const Both some = Build(options, {.blocks = 1});
+  const Both some = Build(options, {.blocks = 1, .detail = 0});
   EXPECT_TRUE(all.data.header()["complete"]);
   EXPECT_FALSE(some.data.header()["complete"]);
   EXPECT_LT(some.data.Column("block.bytes").size(), all.data.Column("block.bytes").size());
@@ -142,6 +142,33 @@ TEST_F(ViewerDataTest, LongTraceKeepsTheReportsInstantsAndEveryPeakOfTheCurve) {
   for (const auto& keyframe : some.data.header()["keyframes"]) {
     EXPECT_EQ(some.data.Alive(0, keyframe).size(), all.data.Alive(0, keyframe).size());
   }
+}
+
+TEST_F(ViewerDataTest, LongTraceKeepsEveryBlockAroundTheReportsInstants) {
+  TrainingOptions options;
+  options.layers = 6;
+  options.steps = 6;
+  const Both all = Build(options);
+  const Both some = Build(options, {.blocks = 1, .detail = 12});
+  EXPECT_LT(some.data.Column("block.bytes").size(), all.data.Column("block.bytes").size());
+  const nlohmann::json& detail = some.data.header()["detail"];
+  ASSERT_FALSE(detail.empty());
+  int64_t last = -1;
+  for (const auto& stretch : detail) {
+    const auto from = stretch[0].get<uint32_t>();
+    const auto to = stretch[1].get<uint32_t>();
+    EXPECT_GT(from, last) << "stretches are apart";
+    last = to;
+    for (uint32_t tick = from; tick <= to; ++tick) {
+      EXPECT_EQ(some.data.Alive(0, tick).size(), all.data.Alive(0, tick).size()) << tick;
+    }
+  }
+  const int64_t peak = some.data.Mark(0, "peak");
+  EXPECT_TRUE(std::any_of(detail.begin(), detail.end(), [&](const auto& stretch) {
+    return stretch[0].template get<int64_t>() <= peak - 12 && peak <= stretch[1].template get<int64_t>();
+  }));
+  EXPECT_TRUE(all.data.header()["detail"].empty());
+  EXPECT_TRUE(Build(options, {.blocks = 1, .detail = 12, .served = true}).data.header()["detail"].empty());
 }
 
 TEST_F(ViewerDataTest, StackParentsComeFirstAndNameFrames) {

@@ -97,7 +97,7 @@ TEST_F(PagesTest, SelectionsAreThoseOfTheWholeTable) {
   const DataFile whole(all.value()->Write({}).bytes);
   const std::vector<double> allocated = whole.Column("block.allocated");
   const std::vector<double> freed = whole.Column("block.freed");
-  for (const std::string mode : {"alive", "allocated", "kept", "freed"}) {
+  for (const std::string mode : {"alive", "allocated", "kept", "freed", "seen"}) {
     constexpr double kFrom = 20;
     constexpr double kTo = 60;
     const Response answer =
@@ -109,7 +109,12 @@ TEST_F(PagesTest, SelectionsAreThoseOfTheWholeTable) {
       const bool alive = allocated[i] <= kTo && kTo < freed[i];
       const bool made = allocated[i] >= kFrom && allocated[i] <= kTo;
       const bool gone = freed[i] >= kFrom && freed[i] <= kTo;
-      if (mode == "alive" ? alive : mode == "allocated" ? made : mode == "kept" ? made && alive : gone) {
+      const bool seen = allocated[i] <= kTo && freed[i] >= kFrom;
+      if (mode == "alive"       ? alive
+          : mode == "allocated" ? made
+          : mode == "kept"      ? made && alive
+          : mode == "seen"      ? seen
+                                : gone) {
         expected.push_back(allocated[i]);
       }
     }

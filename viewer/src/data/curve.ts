@@ -8,6 +8,26 @@ export function bucketAt(curve: Curve, tick: Tick): number {
   return upperBound(curve.tick, tick) - 1;
 }
 
+// When an event was, in ns: within a bucket of several events it lies between the bucket's begin and the next one's.
+export function timeAt(curve: Curve, tick: Tick): number {
+  const bucket = Math.max(0, bucketAt(curve, tick));
+  if (bucket >= curve.length) return 0;
+  const begin = curve.time[bucket];
+  if (bucket + 1 >= curve.length || tick <= curve.tick[bucket]) return begin;
+  const part = (tick - curve.tick[bucket]) / (curve.tick[bucket + 1] - curve.tick[bucket]);
+  return begin + Math.floor(part * (curve.time[bucket + 1] - begin));
+}
+
+// The event `by` buckets after (or before) the one that holds `tick`: of each bucket its own peak, since between two
+// there is nothing to see. undefined: `tick` is not in the curve, or there is no such bucket and the nearest end is
+// reached already.
+export function eventBeside(curve: Curve, tick: Tick, by: number): Tick | undefined {
+  const bucket = bucketAt(curve, tick);
+  if (bucket < 0) return undefined;
+  const next = Math.min(curve.length - 1, Math.max(0, bucket + by));
+  return next === bucket ? undefined : curve.highest_tick[next];
+}
+
 // How many values are at most `value`.
 export function upperBound(values: Uint32Array | Float64Array, value: number): number {
   let low = 0;

@@ -1,7 +1,16 @@
 // Two live sets in one tree: what grew and what shrank.
 import type { Groups } from './live.ts';
 import type { Bytes, Profile } from './profile.ts';
-import { Drafts, type Frames, flatten, type Grouping, pathOf, type Step, type Tree } from './tree.ts';
+import {
+  Drafts,
+  type Frames,
+  flatten,
+  foldedStacks,
+  type Grouping,
+  pathOf,
+  type Step,
+  type Tree,
+} from './tree.ts';
 
 // `bytes`, the width, is the larger of the two for every leaf, so that what is gone has room too.
 export interface DiffTree extends Tree {
@@ -46,6 +55,11 @@ export function buildDiff(
   const { tree, order } = flatten(drafts.all, classes);
   const side = (which: 0 | 1) => Float64Array.from(order, (draft) => sums[draft]?.[which] ?? 0);
   return { ...tree, before: side(0), after: side(1) };
+}
+
+// "main;forward;linear 4096 8192", before and after, as flamegraph.pl's difffolded.pl writes it.
+export function foldedDifference(tree: DiffTree): string {
+  return foldedStacks(tree, (node) => `${tree.before[node]} ${tree.after[node]}`);
 }
 
 export interface ClassDifference {

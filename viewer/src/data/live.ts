@@ -125,11 +125,16 @@ export function totalsOf(profile: Profile, groups: Groups): Totals {
   return totals;
 }
 
+// Whether the page holds every block that lives between two ticks.
+export function holdsAll(profile: Profile, from: Tick, to: Tick): boolean {
+  return profile.complete || profile.detail.some(([first, last]) => first <= from && to <= last);
+}
+
 // Of a long trace only some instants have their blocks in the page: the one nearest to `tick`.
 export function nearestKeyframe(profile: Profile, tick: Tick): Tick {
-  if (profile.complete) return tick;
+  if (holdsAll(profile, tick, tick)) return tick;
   let best = profile.keyframes[0] ?? tick;
-  for (const keyframe of profile.keyframes) {
+  for (const keyframe of [...profile.keyframes, ...profile.detail.flat()]) {
     if (Math.abs(keyframe - tick) < Math.abs(best - tick)) best = keyframe;
   }
   return best;

@@ -106,12 +106,14 @@ export interface MemoryClass {
 export interface Profile {
   report: Report;
   forecasts: Forecast[]; // of the what-if panel; the first is the run as it is
+  wholeRun: string; // commands that forecast a run which died too early for that; empty: it did not
   strings: string[];
   classes: MemoryClass[];
   phases: string[];
   confidences: string[];
-  complete: boolean; // every block is here; else those alive at `keyframes`
+  complete: boolean; // every block is here; else those alive at `keyframes` and at any tick of `detail`
   keyframes: Tick[];
+  detail: [Tick, Tick][]; // both inclusive
   ticks: number;
   devices: number[];
   marks: Mark[];
@@ -138,12 +140,14 @@ interface Header {
   trace_version: number;
   report: Report;
   forecasts: Forecast[]; // of the what-if panel; the first is the run as it is
+  whole_run: string;
   strings: string[];
   classes: MemoryClass[];
   phases: string[];
   confidences: string[];
   complete: boolean;
   keyframes: Tick[];
+  detail: [Tick, Tick][];
   ticks: number;
   devices: number[];
   marks: Mark[];
@@ -196,12 +200,14 @@ export function profileOf(container: Container): Profile {
   return {
     report: header.report,
     forecasts: header.forecasts ?? [],
+    wholeRun: header.whole_run ?? '',
     strings: header.strings,
     classes: header.classes,
     phases: header.phases,
     confidences: header.confidences,
     complete: header.complete,
     keyframes: header.keyframes,
+    detail: header.detail ?? [],
     ticks: header.ticks,
     devices: header.devices,
     marks: header.marks,

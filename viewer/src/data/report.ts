@@ -51,7 +51,7 @@ export interface Breakdown {
 export interface OutOfMemory {
   reason: string;
   summary: string;
-  arithmetic: { what: string; text: string }[];
+  arithmetic: Fact[];
   requested: number;
   missing: number;
   moment?: Moment;
@@ -75,6 +75,40 @@ export interface Note {
   severity: string;
   key: string;
   text: string;
+}
+export interface Fact {
+  what: string;
+  text: string;
+}
+export interface Remedy {
+  change: string;
+  saves_most: number; // 0: not known beforehand
+  used: number; // after the change; 0: not predicted
+  used_low: number;
+  used_high: number;
+}
+export interface Diagnosis {
+  id: string;
+  title: string;
+  state: string;
+  confidence: string;
+  sentence: string;
+  own_bytes: number;
+  shown: boolean;
+  numbers: Fact[];
+  missing: string[];
+  remedies: Remedy[];
+  cannot: string[];
+  signature: string;
+  confidence_rule: string;
+  limits: string;
+}
+export interface DeviceDiagnoses {
+  device: number;
+  at: string; // refusal, peak
+  used: number;
+  rest: number;
+  diagnoses: Diagnosis[];
 }
 export interface ForecastCard {
   id: string;
@@ -151,5 +185,6 @@ export interface Report {
   };
   steps: { completed: number; optimizers: string[]; batch: number };
   devices: DeviceReport[];
+  diagnoses?: DeviceDiagnoses[];
   notes: Note[];
 }

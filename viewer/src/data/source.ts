@@ -1,6 +1,6 @@
 // Where profiles come from: elements of the page, or the server that the page came from (analyzer/viewer_data/serve.h).
 import { decompress, openContainer } from './container.ts';
-import type { Selection } from './live.ts';
+import type { Mode, Selection } from './live.ts';
 import { type BlockTable, blocksOf, type Profile, profileOf } from './profile.ts';
 
 export async function embeddedProfiles(elements: readonly Element[]): Promise<Profile[]> {
@@ -32,9 +32,13 @@ export async function servedVersion(): Promise<string> {
   return (await get('version')).text();
 }
 
-// The blocks of a selection of a trace whose blocks are not all in the page.
-export async function servedBlocks(trace: number, selection: Selection): Promise<BlockTable> {
-  const { device, mode, from, to } = selection;
+// The blocks of a selection of a trace whose blocks are not all in the page; `seen`: those that live at any time
+// between two ticks.
+export async function servedBlocks(
+  trace: number,
+  asked: Omit<Selection, 'mode'> & { mode: Mode | 'seen' },
+): Promise<BlockTable> {
+  const { device, mode, from, to } = asked;
   const response = await get(`trace/${trace}/blocks?device=${device}&mode=${mode}&from=${from}&to=${to}`);
   return blocksOf(openContainer(await response.arrayBuffer()));
 }

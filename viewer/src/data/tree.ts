@@ -260,12 +260,29 @@ export function printTree(tree: Tree, format: (bytes: Bytes) => string): string 
 }
 
 // "main;forward;linear 4096", one line a leaf, as flamegraph.pl and speedscope read it.
-export function foldedStacks(tree: Tree): string {
+export function foldedStacks(tree: Tree, amount = (node: NodeIndex) => `${tree.bytes[node]}`): string {
   const clean = (text: string) => text.replace(/[;\n]/g, ',');
   const lines: string[] = [];
   for (let node = 1; node < tree.length; ++node) {
     if (tree.end[node] !== node + 1 || tree.bytes[node] === 0) continue;
-    lines.push(`${pathTo(tree, node).map(clean).join(';')} ${tree.bytes[node]}`);
+    lines.push(`${pathTo(tree, node).map(clean).join(';')} ${amount(node)}`);
   }
   return `${lines.join('\n')}\n`;
+}
+
+// Where an arrow key leads from a node; undefined: the key is none of them.
+export function besides(tree: Tree, at: NodeIndex, key: string, flipped: boolean): NodeIndex | undefined {
+  const down = flipped ? 'ArrowUp' : 'ArrowDown';
+  const up = flipped ? 'ArrowDown' : 'ArrowUp';
+  const parent = tree.parent[at];
+  if (key === down) return at + 1 < tree.end[at] ? at + 1 : at;
+  if (key === up) return Math.max(0, parent);
+  if (key === 'ArrowRight') return parent >= 0 && tree.end[at] < tree.end[parent] ? tree.end[at] : at;
+  if (key === 'ArrowLeft') {
+    if (parent < 0 || at === parent + 1) return at;
+    let sibling = parent + 1;
+    while (tree.end[sibling] < at) sibling = tree.end[sibling];
+    return sibling;
+  }
+  return undefined;
 }

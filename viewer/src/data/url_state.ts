@@ -28,6 +28,7 @@ export interface State {
   window: [number, number] | undefined; // of the timeline, in ticks
   table: TableKind;
   sort: string; // "-bytes"
+  opened: string[]; // modules, each path with a dot before it; "*": down to where the memory divides
   block: number; // selected; -1: none
   batch: number; // of the what-if panel; 0: the recorded one
   technique: string; // likewise; joined by " + "
@@ -53,6 +54,7 @@ export const kDefaults: State = {
   window: undefined,
   table: 'allocations',
   sort: '-bytes',
+  opened: ['*'],
   block: -1,
   batch: 0,
   technique: '',
@@ -79,6 +81,7 @@ const kKeys: [keyof State, string][] = [
   ['window', 'w'],
   ['table', 'table'],
   ['sort', 'sort'],
+  ['opened', 'open'],
   ['block', 'b'],
   ['batch', 'batch'],
   ['technique', 'with'],

@@ -98,8 +98,8 @@ export interface FlameScene {
   height: number;
   flipped: boolean;
   label: (node: NodeIndex) => string;
-  fill?: (node: NodeIndex) => string; // instead of the classes' colours
-  amount?: (node: NodeIndex) => string; // instead of the size
+  fill?: ((node: NodeIndex) => string) | undefined; // instead of the classes' colours
+  amount?: ((node: NodeIndex) => string) | undefined; // instead of the size
 }
 
 export function rowTop(depth: number, height: number, flipped: boolean): number {

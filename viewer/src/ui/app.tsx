@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { eventBeside } from '../data/curve.ts';
 import { grouped, share, size } from '../data/format.ts';
 import type { Profile } from '../data/profile.ts';
-import type { View } from '../data/url_state.ts';
+import { parseHash, type View } from '../data/url_state.ts';
 import { BlocksView } from './blocks_view.tsx';
 import { DiffView } from './diff_view.tsx';
 import { Explanation, place } from './explanation.tsx';
@@ -224,19 +225,31 @@ function useKeys(
   help: boolean,
   setHelp: (open: boolean) => void,
 ): void {
-  const { state, update, curve, profile } = model;
+  const { state, update, curve, drawn, profile } = model;
   useEffect(() => {
+    // From the address, not from this rendering: keys that repeat come faster than frames.
+    const selectedNow = () => {
+      const now = parseHash(location.hash);
+      return { now, at: now.tick < 0 ? model.explained.tick : now.tick };
+    };
     const move = (by: number) => {
-      // To the next bucket's own peak: between two buckets there is nothing to see.
-      let bucket = 0;
-      while (bucket + 1 < curve.length && curve.tick[bucket + 1] <= model.tick) ++bucket;
-      const next = Math.min(curve.length - 1, Math.max(0, bucket + by));
-      update({ tick: curve.highest_tick[next], mode: 'alive', from: -1 }, 'replace');
+      const { now, at } = selectedNow();
+      const [first, last] = now.window ?? [0, -1];
+      const inside = first <= at && at < last ? drawn : curve;
+      const tick = eventBeside(inside, at, by) ?? eventBeside(curve, at, by) ?? at;
+      // In a range its end moves.
+      if (now.mode === 'alive') update({ tick, from: -1 }, 'replace');
+      else update({ tick: Math.max(tick, now.from) }, 'replace');
     };
     const actions: Record<string, () => void> = {
       '?': () => setHelp(!help),
       '/': () => search.current?.focus(),
       p: () => update({ tick: -1, mode: 'alive', from: -1 }),
+      r: () => {
+        const { now, at } = selectedNow();
+        const begin = now.mode === 'alive';
+        update(begin ? { mode: 'kept', from: at, tick: at, block: -1 } : { mode: 'alive', from: -1 });
+      },
       i: () => update({ inverted: !state.inverted, zoom: [] }),
       s: () => update({ by: 'stack', zoom: [], view: 'flame' }),
       m: () => update({ by: 'module', zoom: [], view: 'flame' }),

@@ -79,16 +79,19 @@ export function stackText(model: Model, block: BlockIndex): string {
     .join('\n');
 }
 
-export function Stack({ model, block }: { model: Model; block: BlockIndex }) {
-  const steps = stackOf(model.profile, model.profile.blocks.kind[block], model.state.frames).reverse();
+// Innermost frame first.
+export function Stack({ model, kind, most }: { model: Model; kind: KindIndex; most?: number }) {
+  const steps = stackOf(model.profile, kind, model.state.frames).reverse();
   if (steps.length === 0) return <p class="faint">No stack was recorded.</p>;
+  const shown = steps.slice(0, most);
   return (
     <ol class="stack">
-      {steps.map((step, i) => (
+      {shown.map((step, i) => (
         <li key={`${i}`}>
           <span class="wrap">{step.label}</span> <span class="faint wrap">{step.detail}</span>
         </li>
       ))}
+      {shown.length < steps.length && <li class="faint">… {steps.length - shown.length} more</li>}
     </ol>
   );
 }

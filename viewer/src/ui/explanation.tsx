@@ -4,6 +4,7 @@ import type { Breakdown, DeviceReport, Moment, Term } from '../data/report.ts';
 import { priceWords } from '../data/what_if.ts';
 import { classColor } from '../draw/theme.ts';
 import { BlockFacts, Stack, stackText } from './block_facts.tsx';
+import { Diagnoses } from './diagnoses.tsx';
 import type { Model } from './model.ts';
 
 // "step 1, backward, h.0.mlp (GPT2MLP), LogSoftmaxBackward0"
@@ -39,6 +40,7 @@ export function Explanation({ model }: { model: Model }) {
       )}
       <SelectedInstant model={model} />
       {explained.breakdown !== undefined && <Filled model={model} breakdown={explained.breakdown} />}
+      <Diagnoses model={model} />
       <Advice model={model} />
       <Peaks report={report} />
       <Steps model={model} report={report} />
@@ -61,7 +63,7 @@ function SelectedBlock({ model }: { model: Model }) {
         </button>
       </div>
       <BlockFacts model={model} block={block} />
-      <Stack model={model} block={block} />
+      <Stack model={model} kind={model.profile.blocks.kind[block]} />
     </section>
   );
 }
@@ -78,6 +80,13 @@ function SelectedInstant({ model }: { model: Model }) {
         <p class="faint">
           This trace is too long for all of its blocks to be in the page: shown is the nearest instant that is
           kept. For every instant: <code>vramtrace view --serve {profile.name}</code>
+        </p>
+      )}
+      {model.partial && (
+        <p class="faint">
+          This trace is too long for all of its blocks to be in the page: those of this range that live only
+          between the instants that are kept are missing. For all:{' '}
+          <code>vramtrace view --serve {profile.name}</code>
         </p>
       )}
       <ClassBar
@@ -196,7 +205,7 @@ function Filled({ model, breakdown }: { model: Model; breakdown: Breakdown }) {
 // The first three of what `vramtrace forecast` lists, cheapest first.
 function Advice({ model }: { model: Model }) {
   const forecast = model.profile.forecasts[0];
-  if (forecast?.prediction === undefined) return null;
+  if (forecast?.prediction === undefined) return <HowToForecast commands={model.profile.wholeRun} />;
   const { prediction, fitting, largest_batch } = forecast;
   return (
     <section class="advice">
@@ -219,6 +228,21 @@ function Advice({ model }: { model: Model }) {
       <button type="button" onClick={() => model.update({ view: 'whatif' })}>
         what if…
       </button>
+    </section>
+  );
+}
+
+// `analyze` says the same of a run that died before its second step.
+function HowToForecast({ commands }: { commands: string }) {
+  if (commands === '') return null;
+  return (
+    <section class="advice">
+      <h2>What would make it fit</h2>
+      <p>
+        The run died before two optimizer steps were complete, so nothing here tells what the rest takes. Run
+        it on a simulated card that is large enough, then ask:
+      </p>
+      <pre class="wrap">{commands.replace(/^ +/gm, '').trim()}</pre>
     </section>
   );
 }

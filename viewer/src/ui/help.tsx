@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 const kKeys: [string, string][] = [
   ['1 2 3 4', 'flame graph, blocks, modules, segments; 5 and 6: ranks and difference, where there are any'],
   ['← →', 'the event before or after; with Shift a hundred'],
+  ['r', 'begin a range at the selected event; the arrows then move its end, r again ends it'],
   ['p', 'the peak, or where memory ran out'],
   ['+ −', 'zoom the timeline around the selected event; 0 shows the whole run'],
   ['s m c', 'flame graph by stack, module, class'],
@@ -12,7 +13,7 @@ const kKeys: [string, string][] = [
   ['x', 'events or time along the axis'],
   ['t', 'light or dark'],
   ['?', 'this list'],
-  ['in the flame graph', 'arrows move, Enter zooms, Backspace goes back'],
+  ['in the flame graph and the difference', 'arrows move, Enter zooms, Backspace goes back'],
   ['in the segments', 'arrows go from block to block'],
   ['in the blocks', 'up and down go from row to row'],
   [

@@ -1,7 +1,9 @@
 // State in, everything derived from it out; each step is computed anew only when what it reads changed.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { type Window, wholeWindow } from '../data/curve.ts';
+import { emptyCurve, finerCurve, stretchToRefine } from '../data/finer.ts';
 import {
+  holdsAll,
   nearestKeyframe,
   type Selected,
   type Selection,
@@ -14,7 +16,7 @@ import type { Breakdown, DeviceReport } from '../data/report.ts';
 import { servedBlocks } from '../data/source.ts';
 import { formatHash, parseHash, type State } from '../data/url_state.ts';
 import { kDark, kLight, type Theme } from '../draw/theme.ts';
-import { axisValue } from '../draw/timeline.ts';
+import { axisValue } from '../draw/timeline_scale.ts';
 
 export type Update = (change: Partial<State>, how?: 'push' | 'replace') => void;
 
@@ -59,7 +61,8 @@ export interface Model {
   theme: Theme;
   device: number;
   report: DeviceReport | undefined;
-  curve: Curve;
+  curve: Curve; // of the whole run
+  drawn: Curve; // the same, or of the window where that shows more
   marks: Mark[];
   explained: Explained;
   tick: Tick; // selected
@@ -67,6 +70,7 @@ export interface Model {
   shownTick: Tick; // whose blocks are shown: another one where a long trace has not kept them all
   hidden: ReadonlySet<number>;
   selection: Selection;
+  partial: boolean; // not all blocks of the selected range are in the page
   selected: Selected;
   totals: Totals;
   window: Window;
@@ -107,6 +111,51 @@ function useBlocks(profile: Profile, trace: number, selection: Selection): [Prof
   return [filled, ask && known?.to !== selection];
 }
 
+// The curve as the window shows it: of a long run's short stretch every event, from the blocks that live in it.
+// While they come from the server, what is known already stays.
+function useDrawn(
+  profile: Profile,
+  trace: number,
+  device: number,
+  curve: Curve,
+  window: State['window'],
+): [Curve, boolean] {
+  const stretch = useMemo(
+    () => window && stretchToRefine(curve, window[0], window[1], profile.ticks),
+    [curve, window?.[0], window?.[1], profile],
+  );
+  const here = useMemo(
+    () =>
+      stretch && holdsAll(profile, ...stretch)
+        ? finerCurve(profile, profile.blocks, device, curve, ...stretch)
+        : undefined,
+    [profile, device, curve, stretch],
+  );
+  const ask = stretch !== undefined && here === undefined && profile.served;
+  const [answer, setAnswer] = useState<{ to: [Tick, Tick]; of: Curve; curve: Curve } | undefined>();
+  useEffect(() => {
+    if (!ask) return;
+    let current = true;
+    const [from, to] = stretch;
+    void servedBlocks(trace, { device, mode: 'seen', from, to }).then((blocks) => {
+      if (current)
+        setAnswer({
+          to: stretch,
+          of: curve,
+          curve: finerCurve(profile, blocks, device, curve, from, to),
+        });
+    });
+    return () => {
+      current = false;
+    };
+  }, [ask, trace, device, curve, stretch]);
+  if (here !== undefined) return [here, false];
+  if (!ask) return [curve, false];
+  const known = answer?.of === curve ? answer : undefined;
+  const covers = known !== undefined && known.to[0] <= stretch[0] && stretch[1] <= known.to[1];
+  return [covers ? known.curve : curve, known?.to !== stretch];
+}
+
 export function useModel(whole: Profile, state: State, update: Update): Model {
   const systemDark = useDarkSystem();
   const dark = state.theme === 'dark' || (state.theme === 'system' && systemDark);
@@ -119,7 +168,7 @@ export function useModel(whole: Profile, state: State, update: Update): Model {
     ? state.device
     : (whole.report.devices[0]?.device ?? whole.devices[0] ?? 0);
   const report = whole.report.devices.find((candidate) => candidate.device === device);
-  const curve = whole.curves.get(device) ?? emptyCurve();
+  const curve = useMemo(() => whole.curves.get(device) ?? emptyCurve(), [whole, device]);
   const marks = useMemo(() => whole.marks.filter((mark) => mark.device === device), [whole, device]);
   const explained = useMemo(() => explainedOf(whole, device), [whole, device]);
 
@@ -140,7 +189,9 @@ export function useModel(whole: Profile, state: State, update: Update): Model {
     () => ({ device, mode: state.mode, from, to: shownTick }),
     [device, state.mode, from, shownTick],
   );
-  const [profile, waiting] = useBlocks(whole, state.trace, selection);
+  const [profile, waitingForBlocks] = useBlocks(whole, state.trace, selection);
+  const [drawn, waitingForCurve] = useDrawn(whole, state.trace, device, curve, state.window);
+  const partial = state.mode !== 'alive' && !whole.served && !holdsAll(whole, from, shownTick);
   const selected = useMemo(() => selectBlocks(profile, selection, hidden), [profile, selection, hidden]);
   const totals = useMemo(() => totalsOf(profile, selected.groups), [profile, selected]);
   const window = useMemo(() => {
@@ -159,33 +210,17 @@ export function useModel(whole: Profile, state: State, update: Update): Model {
     device,
     report,
     curve,
+    drawn,
     marks,
     explained,
     tick,
-    waiting,
+    waiting: waitingForBlocks || waitingForCurve,
     shownTick,
     hidden,
     selection,
+    partial,
     selected,
     totals,
     window,
-  };
-}
-
-function emptyCurve(): Curve {
-  const none = new Float64Array();
-  const ticks = new Uint32Array();
-  return {
-    length: 0,
-    tick: ticks,
-    time: none,
-    step: ticks,
-    phase: new Uint8Array(),
-    highest_tick: ticks,
-    highest: none,
-    lowest: none,
-    reserved: none,
-    used: none,
-    bands: new Map(),
   };
 }

@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { share, size } from '../data/format.ts';
 import type { Groups } from '../data/live.ts';
 import { kModuleColumns, moduleRows } from '../data/modules.ts';
@@ -32,14 +32,18 @@ function openedAtFirst(profile: Profile, groups: Groups): Set<string> {
 export function ModulesView({ model }: { model: Model }) {
   const { profile, theme, state } = model;
   const { groups } = model.selected;
-  const [open, setOpen] = useState<ReadonlySet<string>>(() => openedAtFirst(profile, groups));
+  const first = useMemo(() => openedAtFirst(profile, groups), [profile]);
+  const open = useMemo(
+    () => (state.opened[0] === '*' ? first : new Set(state.opened.map((path) => path.slice(1)))),
+    [first, state.opened.join('/')],
+  );
   const found = useMemo(() => moduleRows(profile, groups, open), [profile, groups, open]);
   const words = wordsOf(state.search);
   const whole = model.totals.tensorBytes;
   const toggle = (path: string) => {
     const next = new Set(open);
     if (!next.delete(path)) next.add(path);
-    setOpen(next);
+    model.update({ opened: [...next].map((other) => `.${other}`) });
   };
   return (
     <div class="modules scroller" tabIndex={0} role="region" aria-label="Modules">

@@ -3,7 +3,8 @@ import { wholeWindow } from '../data/curve.ts';
 import { share, size } from '../data/format.ts';
 import type { Profile } from '../data/profile.ts';
 import { classColor, kStackOrder } from '../draw/theme.ts';
-import { drawTimeline, mostBytes, type TimelineScene } from '../draw/timeline.ts';
+import { drawTimeline } from '../draw/timeline.ts';
+import { mostBytes, type TimelineScene } from '../draw/timeline_scale.ts';
 import { canvasStyle, useDrawing, useWidth } from './canvas.tsx';
 import { explainedOf, type Model } from './model.ts';
 

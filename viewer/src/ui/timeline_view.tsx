@@ -1,9 +1,10 @@
-import { useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { duration, grouped, size } from '../data/format.ts';
 import type { Tick } from '../data/profile.ts';
 import type { Context } from '../draw/text.ts';
 import { classColor, kStackOrder } from '../draw/theme.ts';
-import { bucketUnder, drawTimeline, scaleOf, type TimelineScene } from '../draw/timeline.ts';
+import { drawTimeline } from '../draw/timeline.ts';
+import { bucketUnder, mostBytes, scaleOf, type TimelineScene } from '../draw/timeline_scale.ts';
 import { canvasStyle, drawingScale, pointOn, SaveButtons, useDrawing, useWidth } from './canvas.tsx';
 import type { Model } from './model.ts';
 import { Tooltip } from './tooltip.tsx';
@@ -13,8 +14,9 @@ const heightFor = (window: number) => Math.round(Math.min(560, Math.max(230, win
 const kDragPixels = 5;
 
 export function TimelineView({ model }: { model: Model }) {
-  const { profile, state, update, curve, theme } = model;
+  const { profile, state, update, drawn: curve, theme } = model;
   const [holder, width] = useWidth(1200);
+  const most = useMemo(() => mostBytes(model.curve), [model.curve]);
   const height = heightFor(innerHeight / drawingScale());
   const [pointer, setPointer] = useState<{ x: number; y: number; left: number } | undefined>();
   const [dragged, setDragged] = useState<[Tick, Tick] | undefined>();
@@ -22,6 +24,7 @@ export function TimelineView({ model }: { model: Model }) {
   const scene: TimelineScene = {
     profile,
     curve,
+    whole: model.curve,
     device: model.device,
     capacity: model.report?.total_bytes ?? 0,
     axis: state.axis,
@@ -33,6 +36,7 @@ export function TimelineView({ model }: { model: Model }) {
     theme,
     width,
     height,
+    most,
   };
   const draw = (context: Context) => drawTimeline(context, scene);
   const canvas = useDrawing(width, height, draw);
@@ -141,7 +145,7 @@ export function zoomTimeline(model: Model, factor: number, tick: Tick): void {
 }
 
 function BucketFacts({ model, bucket }: { model: Model; bucket: number }) {
-  const { profile, curve } = model;
+  const { profile, drawn: curve } = model;
   const rows = [...curve.bands]
     .map(([band, values]) => ({ band, bytes: values[bucket] }))
     .filter((row) => row.bytes > 0);
@@ -151,7 +155,8 @@ function BucketFacts({ model, bucket }: { model: Model; bucket: number }) {
       <strong>{size(curve.highest[bucket])} allocated</strong>
       <div class="faint">
         step {curve.step[bucket]}, {profile.phases[curve.phase[bucket]]}, event{' '}
-        {grouped(curve.highest_tick[bucket])}, {duration(curve.time[bucket])}
+        {grouped(curve.highest_tick[bucket])}, {curve === model.curve ? '' : 'about '}
+        {duration(curve.time[bucket])}
       </div>
       <table class="facts">
         <tbody>

@@ -2,8 +2,10 @@
 //
 //   VRAMTRACE         the command (build/release/bin/vramtrace)
 //   VRAMTRACE_TRACES  traces to look at, with ':' between them
+//   VRAMTRACE_LONG    a trace of some hundred thousand events
 //   CHROMIUM          the browser (/usr/bin/chromium)
 //   SCREENSHOTS       where pictures go (test-output)
+import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -16,6 +18,7 @@ import { chromium } from 'playwright-core';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 export const command = process.env.VRAMTRACE ?? join(root, 'build/release/bin/vramtrace');
 export const traces = (process.env.VRAMTRACE_TRACES ?? '').split(':').filter((path) => path !== '');
+export const longTrace = process.env.VRAMTRACE_LONG ?? '';
 export const pictures = process.env.SCREENSHOTS ?? join(root, 'viewer/test-output');
 mkdirSync(pictures, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), 'vramtrace-viewer-'));
@@ -71,6 +74,11 @@ export function withHeader(html, change) {
 
 export const readPage = (page) => readFileSync(page, 'utf8');
 
+export const kSizes = [
+  [1280, 800],
+  [3840, 2160],
+];
+
 export async function launch() {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
@@ -114,6 +122,24 @@ export async function show(tab, hash) {
     location.hash = next;
   }, hash);
   await settle(tab);
+}
+
+// Pictures of views in both themes and at two sizes. `views`: name of the picture to the view's part of the hash.
+export async function portray(browser, page, views) {
+  for (const theme of ['light', 'dark']) {
+    for (const [width, height] of kSizes) {
+      const { tab, trouble } = await open(browser, page, { theme, width, height });
+      for (const [name, hash] of Object.entries(views)) {
+        await show(tab, `#v=1&${hash}`);
+        await tab.screenshot({ path: join(pictures, `${name}-${theme}-${width}.png`) });
+        const over = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (over > 0) trouble.push(`${name}: the page is ${over} pixels too wide`);
+        if (width === kSizes[0][0]) trouble.push(...(await seriousFaults(tab)));
+        assert.deepEqual(trouble, [], `${name}, ${theme}, ${width}`);
+      }
+      await tab.close();
+    }
+  }
 }
 
 // What axe finds that is serious or worse, as lines.

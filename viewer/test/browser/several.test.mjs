@@ -1,6 +1,7 @@
 // Pages of several traces, and pages that a server answers.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { after, before, it } from 'node:test';
@@ -10,6 +11,7 @@ import {
   launch,
   open,
   pictures,
+  portray,
   runOf,
   seriousFaults,
   serve,
@@ -33,10 +35,7 @@ it('shows the ranks of a run side by side', async () => {
   const { tab, trouble } = await open(browser, page, { hash: '#v=1&view=ranks' });
   assert.equal((await tab.$$('.rank canvas')).length, traces.length);
   assert.deepEqual(await seriousFaults(tab), []);
-  for (const theme of ['light', 'dark']) {
-    await show(tab, `#v=1&view=ranks&theme=${theme}`);
-    await tab.screenshot({ path: join(pictures, `ranks-${theme}.png`) });
-  }
+  await portray(browser, page, { ranks: 'view=ranks' });
   await tab.click('.rank >> nth=1 >> text=look at it');
   await settle(tab);
   assert.match(await tab.evaluate(() => location.hash), /r=1/);
@@ -63,17 +62,38 @@ it('shows the difference of two traces, to the byte', async () => {
     assert.equal(row?.[1], `${grouped(bytes - (before.get(words) ?? 0))} B`, words);
   }
   assert.deepEqual(await seriousFaults(tab), []);
-  for (const theme of ['light', 'dark']) {
-    await show(tab, `#v=1&view=diff&by=module&theme=${theme}`);
-    await tab.screenshot({ path: join(pictures, `difference-${theme}.png`) });
-  }
+  await portray(browser, page, { difference: 'view=diff&by=module' });
   const box = await (await tab.$('.diff canvas')).boundingBox();
   await tab.mouse.move(box.x + 60, box.y + 30);
   await settle(tab);
   assert.match(await tab.textContent('.tooltip'), /difference/);
   await tab.mouse.click(box.x + 60, box.y + 30);
   await settle(tab);
-  assert.match(await tab.evaluate(() => location.hash), /z=/);
+  const clicked = await tab.evaluate(() => location.hash);
+  assert.match(clicked, /z=/);
+  // The same keys, breadcrumbs and search as in the flame graph of one trace.
+  await tab.focus('.diff canvas');
+  await tab.keyboard.press('ArrowDown');
+  await tab.keyboard.press('ArrowRight');
+  await tab.keyboard.press('ArrowLeft');
+  await settle(tab);
+  assert.match(await tab.getAttribute('.diff canvas', 'aria-label'), /goes back\. ./);
+  assert.match(await tab.textContent('.diff .only-read'), /, (=|[+−-])/);
+  await tab.keyboard.press('Enter');
+  await settle(tab);
+  assert.ok((await tab.evaluate(() => location.hash)).length > clicked.length);
+  await tab.keyboard.press('Backspace');
+  await settle(tab);
+  assert.equal(await tab.evaluate(() => location.hash), clicked);
+  await tab.click('.breadcrumbs >> text=all');
+  await tab.keyboard.press('/');
+  await tab.keyboard.type('attn');
+  await settle(tab);
+  assert.match(await tab.textContent('.diff .found'), /^[\d,]+ found, /);
+  const download = tab.waitForEvent('download');
+  await tab.click('.diff >> text=save stacks');
+  const folded = readFileSync(await (await download).path(), 'utf8');
+  assert.match(folded, /^.+ \d+ \d+$/m);
   assert.deepEqual(trouble, []);
   await tab.close();
 });
@@ -112,6 +132,44 @@ it('refuses those who do not have the token, and other hosts', async (test) => {
   assert.equal((await fetch(`${address}trace/0/blocks?device=x`)).status, 400);
   assert.equal((await fetch(address, { method: 'POST' })).status, 405);
   assert.equal((await fetch(`${address}traces`)).status, 200);
+});
+
+it('says how to reach it where the port is taken, where no browser is, and from elsewhere', async (test) => {
+  const { DISPLAY: _x, WAYLAND_DISPLAY: _w, ...environment } = process.env;
+  // What is said before the address, up to it, and what comes with it.
+  const start = async (options) => {
+    const server = spawn(command, ['view', '--serve', '--no-forecast', ...options, first], {
+      env: environment,
+    });
+    test.after(() => server.kill());
+    const text = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'])
+      server[name].on('data', (part) => {
+        text[name] += part;
+      });
+    const code = await Promise.race([
+      once(server, 'close').then(([status]) => status),
+      new Promise((done) => {
+        server.stderr.on('data', () => /Ctrl-C/.test(text.stderr) && done(null));
+      }),
+    ]);
+    return { code, ...text };
+  };
+  const running = await start(['--open']);
+  const { port } = new URL(running.stdout.trim());
+  assert.match(running.stderr, new RegExp(`ssh -L ${port}:127\\.0\\.0\\.1:${port} \\S+`));
+  const refused = await start(['--port', port]);
+  assert.equal(refused.code, 3);
+  assert.match(refused.stderr, new RegExp(`127.0.0.1:${port}: .*in use.*--port`));
+  // Without --port the next one that is free.
+  assert.notEqual(new URL((await start([])).stdout.trim()).port, port);
+  const page = join(runOf([]), 'page.html');
+  const written = spawnSync(command, ['view', '--no-forecast', '--open', first, '-o', page], {
+    env: environment,
+    encoding: 'utf8',
+  });
+  assert.equal(written.status, 0);
+  assert.match(written.stderr, new RegExp(`no browser .*: open file://${page}`));
 });
 
 it('follows a trace that is being written', async (test) => {

@@ -10,14 +10,9 @@ import { drawMap } from '../../src/draw/map.ts';
 import { SvgContext } from '../../src/draw/svg.ts';
 import { type Context, fitText } from '../../src/draw/text.ts';
 import { classColor, kDark, kLight, textOn } from '../../src/draw/theme.ts';
-import {
-  drawTimeline,
-  gridLines,
-  roundStep,
-  scaleOf,
-  type TimelineScene,
-  yOf,
-} from '../../src/draw/timeline.ts';
+import { drawTimeline } from '../../src/draw/timeline.ts';
+import { gridLines, roundStep } from '../../src/draw/timeline_axes.ts';
+import { scaleOf, type TimelineScene, yOf } from '../../src/draw/timeline_scale.ts';
 import { curveFromValues, profileFromText } from './fixture.ts';
 
 interface Recorder {

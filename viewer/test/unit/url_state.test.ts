@@ -19,6 +19,7 @@ const kOther: State = {
   window: [10, 999],
   table: 'tensors',
   sort: 'name',
+  opened: ['.', '.h', '.h.0 a/b'],
   block: 77,
   batch: 16,
   technique: 'checkpointing + lora:rank=8',
