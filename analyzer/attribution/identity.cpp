@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/attribution/segment_map.h"
+
 namespace vramtrace::attribution {
 namespace {
 
@@ -120,40 +122,6 @@ class IdentityBuilder {
   Identity identity_;
 };
 
-// Ranges of the caching allocator, neighbouring mapped pages joined, with the pool they serve.
-struct Range {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  bool small = false;
-};
-
-std::vector<Range> CachingRanges(const Snapshot& snapshot) {
-  // Segments and pages of 2 MiB serve blocks up to 1 MiB (kSmallBuffer of the caching allocator).
-  constexpr uint64_t kSmallBuffer = 2 * 1024 * 1024;
-  std::vector<Range> ranges;
-  for (const auto& [address, segment] : snapshot.segments) {
-    if (segment.caching) ranges.push_back({address, address + segment.bytes, segment.bytes == kSmallBuffer});
-  }
-  for (const auto& [address, mapping] : snapshot.mappings) {
-    if (!mapping.caching) continue;
-    const bool small = mapping.bytes == kSmallBuffer;
-    if (!ranges.empty() && ranges.back().end == address && ranges.back().small == small) {
-      ranges.back().end = address + mapping.bytes;
-    } else {
-      ranges.push_back({address, address + mapping.bytes, small});
-    }
-  }
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  return ranges;
-}
-
-void AddHole(uint64_t bytes, FreeSpace::Pool* pool) {
-  if (bytes == 0) return;
-  pool->bytes += bytes;
-  ++pool->holes;
-  pool->largest = std::max(pool->largest, bytes);
-}
-
 }  // namespace
 
 Identity MakeIdentity(const model::Tables& tables, const Snapshot& snapshot,
@@ -168,19 +136,12 @@ Identity MakeIdentity(const model::Tables& tables, const Snapshot& snapshot,
 
 FreeSpace MeasureFreeSpace(const Snapshot& snapshot) {
   FreeSpace space;
-  auto block = snapshot.blocks.begin();
-  for (const Range& range : CachingRanges(snapshot)) {
+  for (const SegmentRange& range : MapSegments(snapshot)) {
     FreeSpace::Pool* pool = range.small ? &space.small : &space.large;
-    while (block != snapshot.blocks.end() && block->block.address < range.begin) ++block;
-    uint64_t at = range.begin;
-    bool any = false;
-    for (; block != snapshot.blocks.end() && block->block.address < range.end; ++block) {
-      if (block->block.address > at) AddHole(block->block.address - at, pool);
-      at = std::max(at, block->block.address + block->block.bytes);
-      any = true;
-    }
-    if (at < range.end) AddHole(range.end - at, pool);
-    if (!any) pool->whole_segments += range.end - range.begin;
+    pool->bytes += range.hole_bytes;
+    pool->holes += range.holes;
+    pool->largest = std::max(pool->largest, range.largest_hole);
+    if (range.blocks.empty()) pool->whole_segments += range.end - range.begin;
   }
   return space;
 }

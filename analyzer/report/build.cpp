@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "analyzer/attribution/breakdown.h"
 #include "analyzer/attribution/out_of_memory.h"
 #include "analyzer/report/notes.h"
 #include "analyzer/report/refusal_text.h"
+#include "analyzer/report/series.h"
 #include "analyzer/report/title.h"
+#include "analyzer/report/views.h"
 #include "analyzer/symbolize/names.h"
 #include "analyzer/timeline/batch.h"
 #include "analyzer/timeline/scan.h"
@@ -62,6 +65,7 @@ class Builder {
     trace->set_bytes(file_->size());
     trace->set_events(scan_.events);
     trace->set_duration_ns(scan_.last_time_ns - std::min(scan_.first_time_ns, scan_.last_time_ns));
+    trace->set_first_event_ns(scan_.first_time_ns);
     trace->set_complete(tables_->has_trailer);
     trace->set_writer_version(tables_->process.writer_version());
     const bool open = !tables_->has_trailer && !file_->chunks().empty() &&
@@ -108,6 +112,8 @@ class Builder {
     const DeviceScan* scan = nullptr;
     std::optional<size_t> peak;     // index of the request
     std::optional<size_t> refusal;  // likewise
+    std::optional<size_t> instant;  // likewise: the one that was asked for
+    size_t local_peaks = 0;         // the first of them; as many as FillLocalPeaks wants
   };
 
   // Without blocks (another allocator than PyTorch's) the peak is that of the device's memory.
@@ -116,12 +122,33 @@ class Builder {
     return device.used_ever_known ? device.used : device.driver;
   }
 
+  // Local peaks whose live sets are compared.
+  [[nodiscard]] size_t LocalPeaksOf(const DeviceScan& device) const {
+    constexpr size_t kMost = 8;
+    return options_.views ? std::min(kMost, device.local_peaks.size()) : 0;
+  }
+
+  // What was asked for, where the scan knows it. The refusal at hand is the newest.
+  [[nodiscard]] std::optional<Instant> KnownInstant(const DeviceScan& device) const {
+    using Kind = timeline::InstantQuery::Kind;
+    if (options_.at->kind == Kind::kPeak && PeakToExplain(device).bytes > 0) {
+      return PeakToExplain(device).instant;
+    }
+    if (options_.at->kind == Kind::kOom && !device.refusals.empty()) return device.refusals.back().instant;
+    return std::nullopt;
+  }
+
   void FillDevices() {
     std::vector<Plan> plans;
     std::vector<SnapshotRequest> requests;
+    std::map<uint32_t, Instant> found;
+    if (options_.at)
+      found = timeline::FindInstant(file_, tables_, stacks_, *options_.at, scan_.first_time_ns);
     for (const auto& [index, device] : scan_.devices) {
       if (device.allocations == 0 && device.refusals.empty()) continue;
-      Plan plan{index, &device, std::nullopt, std::nullopt};
+      Plan plan;
+      plan.device = index;
+      plan.scan = &device;
       const bool ended = device.EndedOutOfMemory();
       const uint64_t evidence = ended ? device.refusals.back().instant.sequence : UINT64_MAX;
       const timeline::Peak& peak = PeakToExplain(device);
@@ -132,6 +159,18 @@ class Builder {
       if (ended) {
         plan.refusal = requests.size();
         requests.push_back({index, device.refusals.back().instant, evidence});
+      }
+      if (options_.at) {
+        std::optional<Instant> instant = KnownInstant(device);
+        if (!instant && found.contains(index)) instant = found[index];
+        if (instant) {
+          plan.instant = requests.size();
+          requests.push_back({index, *instant, evidence});
+        }
+      }
+      plan.local_peaks = requests.size();
+      for (size_t i = 0; i < LocalPeaksOf(device); ++i) {
+        requests.push_back({index, device.local_peaks[i].instant, evidence});
       }
       plans.push_back(plan);
     }
@@ -153,17 +192,49 @@ class Builder {
     device->set_refused_driver_calls(scan.refused_driver_calls);
     device->set_out_of_memory_count(scan.refusal_count);
     for (const uint64_t bytes : scan.step_peaks) device->add_step_peak_allocated(bytes);
+    FillStepRows(scan, scan_.first_time_ns, device);
     v1::CounterCheck* check = device->mutable_counter_check();
     check->set_comparisons(scan.counters.comparisons);
     check->set_differences(scan.counters.allocated_differences + scan.counters.reserved_differences);
     check->set_largest_allocated_difference(scan.counters.largest_allocated_difference);
     check->set_largest_reserved_difference(scan.counters.largest_reserved_difference);
 
+    FillLocalPeaks(plan, snapshots, device);
     if (plan.peak) FillBreakdown(snapshots[*plan.peak], plan.refusal.has_value(), device->mutable_at_peak());
+    if (plan.instant) {
+      const Snapshot& snapshot = snapshots[*plan.instant];
+      const bool at_refusal =
+          plan.refusal && snapshot.request.instant.sequence == scan.refusals.back().instant.sequence;
+      FillBreakdown(snapshot, at_refusal, device->mutable_at_instant());
+      device->set_instant(options_.at->text);
+    }
     if (!plan.refusal) return;
     const Snapshot& snapshot = snapshots[*plan.refusal];
     const attribution::FreeSpace free_space = FillBreakdown(snapshot, true, device->mutable_at_refusal());
     FillRefusal(scan.refusals.back(), snapshot, free_space, device);
+  }
+
+  [[nodiscard]] uint64_t SinceStart(uint64_t time_ns) const {
+    return time_ns - std::min(time_ns, scan_.first_time_ns);
+  }
+
+  void FillLocalPeaks(const Plan& plan, const std::vector<Snapshot>& snapshots, v1::DeviceReport* device) {
+    std::vector<Breakdown> explained;
+    for (size_t i = 0; i < LocalPeaksOf(*plan.scan); ++i) {
+      explained.push_back(
+          attribution::Explain(*tables_, *stacks_, scan_, snapshots[plan.local_peaks + i], false));
+    }
+    for (size_t i = 0; i < plan.scan->local_peaks.size(); ++i) {
+      const timeline::LocalPeak& peak = plan.scan->local_peaks[i];
+      v1::LocalPeak* row = device->add_local_peaks();
+      row->set_bytes(peak.bytes);
+      row->set_times(peak.times);
+      const bool compared = i < explained.size();
+      const Snapshot* snapshot = compared ? &snapshots[plan.local_peaks + i] : nullptr;
+      FillMoment(peak.instant, compared ? snapshot->forward_stack : model::StackId::kNone,
+                 compared ? snapshot->forward_sequence : 0, row->mutable_moment());
+      if (compared) FillChanges(explained[i], explained.front(), row);
+    }
   }
 
   void FillDeviceFacts(uint32_t index, const DeviceScan& scan, v1::DeviceReport* device) {
@@ -186,7 +257,7 @@ class Builder {
   void FillMoment(const Instant& instant, model::StackId forward_stack, uint64_t forward_sequence,
                   v1::Moment* out) {
     out->set_sequence(instant.sequence);
-    out->set_time_ns(instant.time_ns - std::min(instant.time_ns, scan_.first_time_ns));
+    out->set_time_ns(SinceStart(instant.time_ns));
     out->set_step(instant.step);
     out->set_phase(std::string(model::PhaseName(instant.phase)));
     const model::StackFacts& stack = (*stacks_)[instant.stack];
@@ -220,6 +291,7 @@ class Builder {
     for (size_t i = 0; i < count; ++i) {
       FillAllocation(snapshot, breakdown.allocations[i], out->add_allocations());
     }
+    if (options_.views) FillViews(*tables_, snapshot, breakdown, out->mutable_views());
     v1::Cache* cache = out->mutable_cache();
     const attribution::FreeSpace& space = breakdown.free_space;
     cache->set_free_bytes(space.small.bytes + space.large.bytes);

@@ -2,9 +2,11 @@
 // A trace file to a report: runs every stage.
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "analyzer/report/report.pb.h"
+#include "analyzer/timeline/instants.h"
 #include "analyzer/timeline/scan.h"
 #include "analyzer/trace/result.h"
 
@@ -13,6 +15,10 @@ namespace vramtrace::report {
 struct BuildOptions {
   // How many live allocations each breakdown lists; 0: all.
   size_t allocations = 0;
+  // Explain this instant too (DeviceReport.at_instant).
+  std::optional<timeline::InstantQuery> at = std::nullopt;
+  // Fill Breakdown.views of what is explained, and what sets local peaks apart.
+  bool views = false;
 };
 
 struct BuiltReport {

@@ -20,6 +20,7 @@ const v1::DeviceReport* Fullest(const v1::Report& report) {
 
 // The live set that the report explains.
 const v1::Breakdown& LiveSet(const v1::DeviceReport& device) {
+  if (device.has_at_instant()) return device.at_instant();
   return device.has_at_refusal() ? device.at_refusal() : device.at_peak();
 }
 
@@ -31,6 +32,13 @@ void FillSide(const v1::Report& report, const v1::DeviceReport& device, v1::Diff
   side->set_reserved(device.peak_reserved().bytes());
   side->set_used(device.peak_used().bytes());
   side->set_at_refusal(device.has_at_refusal());
+  if (device.has_at_instant()) {
+    side->set_allocated(device.at_instant().allocated());
+    side->set_reserved(device.at_instant().reserved());
+    side->set_used(device.at_instant().identity().device_used());
+    side->set_at_refusal(false);
+    side->set_instant(device.instant());
+  }
   *side->mutable_moment() = LiveSet(device).moment();
 }
 
@@ -123,6 +131,15 @@ std::string FoldPath(const std::string& path) {
     begin = end + 1;
   }
   return folded;
+}
+
+void FillTraffic(const timeline::Traffic& traffic, v1::Traffic* out) {
+  out->set_allocated_blocks(traffic.allocated_blocks);
+  out->set_allocated_bytes(traffic.allocated_bytes);
+  out->set_freed_blocks(traffic.freed_blocks);
+  out->set_freed_bytes(traffic.freed_bytes);
+  out->set_kept_blocks(traffic.kept_blocks);
+  out->set_kept_bytes(traffic.kept_bytes);
 }
 
 v1::Diff MakeDiff(const v1::Report& a, const v1::Report& b) {

@@ -4,6 +4,7 @@
 
 #include "analyzer/attribution/verdict.h"
 #include "analyzer/report/diff.h"
+#include "analyzer/report/refusal_text.h"
 #include "analyzer/report/table.h"
 #include "analyzer/report/units.h"
 #include "analyzer/symbolize/names.h"
@@ -52,13 +53,32 @@ class Writer {
     return options_.color ? "\x1b[1m" + text + "\x1b[0m" : text;
   }
 
-  void WritePeaks(const v1::Diff& diff) {
-    Line(fmt::format("A  {}{}", Printable(diff.a().trace()),
-                     diff.a().at_refusal() ? "  (ended out of memory)" : ""));
-    Line(fmt::format("B  {}{}", Printable(diff.b().trace()),
-                     diff.b().at_refusal() ? "  (ended out of memory)" : ""));
+  static std::string SideText(const v1::DiffSide& side) {
+    std::string text = Printable(side.trace());
+    if (!side.instant().empty()) {
+      text += fmt::format("  at {}: {}", Printable(side.instant()), Place(side.moment()));
+    }
+    if (side.at_refusal()) text += "  (ended out of memory)";
+    return text;
+  }
+
+  void WriteTraffic(const v1::Traffic& traffic) {
+    const std::string text = fmt::format(
+        "Between them {} in {} were allocated, {} in {} freed; of those allocated, {} in {} are alive in B.",
+        Size(traffic.allocated_bytes()), Count(traffic.allocated_blocks(), "block"),
+        Size(traffic.freed_bytes()), Count(traffic.freed_blocks(), "block"), Size(traffic.kept_bytes()),
+        Count(traffic.kept_blocks(), "block"));
+    Line(Wrap(text, kWidth, 0));
     Line("");
-    Line(Bold("Peaks"));
+  }
+
+  void WritePeaks(const v1::Diff& diff) {
+    constexpr size_t kIndent = 3;
+    Line("A  " + Wrap(SideText(diff.a()), kWidth, kIndent));
+    Line("B  " + Wrap(SideText(diff.b()), kWidth, kIndent));
+    Line("");
+    if (diff.has_traffic()) WriteTraffic(diff.traffic());
+    Line(Bold(diff.a().instant().empty() ? "Peaks" : "Memory"));
     Table table({kLeft, kRight, kRight, kRight});
     table.Add({"", "A", "B", "change"});
     const auto add = [&](const char* what, uint64_t a, uint64_t b) {
@@ -73,6 +93,7 @@ class Writer {
   }
 
   void WriteReasons(const v1::Diff& diff) {
+    if (diff.has_traffic()) return;  // one run
     if (diff.reasons_size() == 0) {
       Line("The runs themselves look alike: same batch, inputs, optimizer, PyTorch, device and command.");
       Line("");

@@ -7,6 +7,7 @@
 #include "analyzer/report/refusal_text.h"
 #include "analyzer/report/table.h"
 #include "analyzer/report/units.h"
+#include "analyzer/report/views_text.h"
 #include "analyzer/symbolize/names.h"
 
 namespace vramtrace::report {
@@ -113,19 +114,33 @@ class TextWriter {
     if (device.simulated()) title += " (simulated)";
     Line(Bold(title));
     WritePeaks(device);
-    const bool refused = device.has_at_refusal();
-    const v1::Breakdown& shown = refused ? device.at_refusal() : device.at_peak();
-    if (!refused && !device.has_at_peak()) {
+    const bool chosen = device.has_at_instant();
+    const bool refused = !chosen && device.has_at_refusal();
+    const v1::Breakdown& shown = chosen    ? device.at_instant()
+                                 : refused ? device.at_refusal()
+                                           : device.at_peak();
+    if (!chosen && !refused && !device.has_at_peak()) {
       Line("  Nothing was allocated.");
       return;
     }
     Line("");
-    const std::string when = refused                          ? "when memory ran out"
+    const std::string when = chosen                           ? "at " + InstantText(device)
+                             : refused                        ? "when memory ran out"
                              : device.block_allocations() > 0 ? "at the peak of allocated bytes"
                                                               : "at the peak of the device's memory";
     WriteIdentity(shown, when, refused);
     Line("");
-    WriteAllocations(shown);
+    if (options_.views.empty()) return WriteAllocations(shown);
+    const ViewOptions view{options_.color, options_.allocations};
+    text_ += ViewsText(device, shown, options_.views, view);
+  }
+
+  // "step:3,backward: 12.3 MiB, step 3, backward, in h.0.mlp".
+  static std::string InstantText(const v1::DeviceReport& device) {
+    const v1::Breakdown& at = device.at_instant();
+    return fmt::format("{} ({} allocated, {:.3f} s after the first event, {})", Printable(device.instant()),
+                       Size(at.allocated()), static_cast<double>(at.moment().time_ns()) / 1e9,
+                       Place(at.moment()));
   }
 
   void WritePeaks(const v1::DeviceReport& device) {
@@ -148,7 +163,7 @@ class TextWriter {
 
   void WriteIdentity(const v1::Breakdown& breakdown, const std::string& when, bool refused) {
     const v1::Identity& identity = breakdown.identity();
-    Line(Bold("What filled it " + when));
+    Line(Bold(Wrap("What filled it " + when, kWidth, 2)));
     const v1::Moment& moment = breakdown.moment();
     if (!refused) {
       if (!moment.site().empty()) Fact("where", Printable(moment.site()));

@@ -2,6 +2,7 @@
 // A report as text: one screen, 100 columns at most.
 
 #include <string>
+#include <vector>
 
 #include "analyzer/report/report.pb.h"
 
@@ -9,7 +10,8 @@ namespace vramtrace::report {
 
 struct TextOptions {
   bool color = false;
-  size_t allocations = 10;  // live allocations to list
+  size_t allocations = 10;              // live allocations to list
+  std::vector<std::string> views = {};  // of ViewNames(), instead of the largest allocations
 };
 
 [[nodiscard]] std::string ToText(const v1::Report& report, const TextOptions& options);

@@ -49,6 +49,7 @@ class Scanner {
       DeviceScan& result = scan_.devices[index];
       result.contradictions = device.memory.contradictions();
       result.counters = device.memory.counters();
+      result.local_peaks = local_peaks_[index].Take();
       result.total_bytes = device.memory.total_bytes();
       result.context_bytes = device.memory.context_bytes().value_or(0);
     }
@@ -91,6 +92,7 @@ class Scanner {
 
   void AddToDevice(const Event& event, const Applied& applied, DeviceScan* device) {
     const DeviceMemory& memory = applied.device->memory;
+    AddToStep(event, applied, device);
     switch (event.kind) {
       case PacketKind::kBlockAllocate:
         AddBlock(event, applied, device);
@@ -120,6 +122,37 @@ class Scanner {
       device->used_ever_known = true;
       Raise(&device->used, *used, applied.instant);
     }
+  }
+
+  void AddToStep(const Event& event, const Applied& applied, DeviceScan* device) {
+    const DeviceMemory& memory = applied.device->memory;
+    const bool block = event.kind == PacketKind::kBlockAllocate || event.kind == PacketKind::kBlockFree;
+    if (block) {
+      LocalPeaks* peaks = PeaksOf(applied.device_index);
+      peaks->Add(memory.allocated(), applied.instant, (*stacks_)[event.stack].module_object);
+    }
+    const uint64_t step = applied.instant.step;
+    if (step >= kMaxStepRows) return;
+    if (device->steps.size() <= step) {
+      const size_t before = device->steps.size();
+      device->steps.resize(step + 1);
+      for (size_t i = before; i <= step; ++i) device->steps[i].begin_ns = event.time_ns;
+    }
+    StepRow& row = device->steps[step];
+    if (block) row.minimum = std::min(row.minimum, memory.allocated());
+    row.reserved = std::max(row.reserved, memory.reserved());
+    row.end_ns = std::max(row.end_ns, event.time_ns);
+    const bool refused =
+        event.kind == PacketKind::kDriverAllocate && event.result == trace::kResultOutOfMemory;
+    if (refused) ++row.retries;
+  }
+
+  LocalPeaks* PeaksOf(uint32_t device) {
+    if (newest_peaks_ == nullptr || newest_device_ != device) {
+      newest_peaks_ = &local_peaks_[device];
+      newest_device_ = device;
+    }
+    return newest_peaks_;
   }
 
   void AddBlock(const Event& event, const Applied& applied, DeviceScan* device) {
@@ -260,8 +293,11 @@ class Scanner {
   std::shared_ptr<const model::StackTable> stacks_;
   Replay replay_;
   Scan scan_;
-  std::map<uint32_t, Refusal> last_refused_;  // driver calls, by device
-  std::map<uint32_t, uint64_t> last_block_;   // sequence of the newest block allocation, by device
+  std::map<uint32_t, Refusal> last_refused_;    // driver calls, by device
+  std::map<uint32_t, uint64_t> last_block_;     // sequence of the newest block allocation, by device
+  std::map<uint32_t, LocalPeaks> local_peaks_;  // by device
+  LocalPeaks* newest_peaks_ = nullptr;          // of newest_device_: most traces have one
+  uint32_t newest_device_ = 0;
   std::unordered_map<uint64_t, uint64_t> host_;
   uint64_t input_step_count_ = 0;
   uint64_t newest_input_step_ = 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/timeline/local_peaks.h"
 #include "analyzer/timeline/replay.h"
 #include "analyzer/trace/trace_file.h"
 
@@ -31,6 +32,15 @@ struct Refusal {
   uint64_t allocations_before = 0;  // successful allocations on the device until then
 };
 
+// What one training step took on a device; bytes are of blocks.
+struct StepRow {
+  uint64_t minimum = UINT64_MAX;  // of allocated bytes, after an event of a block
+  uint64_t reserved = 0;          // the peak
+  uint64_t retries = 0;           // driver calls that were refused for lack of memory
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+};
+
 struct DeviceScan {
   Peak allocated;
   Peak reserved;
@@ -45,7 +55,9 @@ struct DeviceScan {
   uint64_t blocks_without_request = 0;
   std::vector<Refusal> refusals;  // at most kMaxRefusals, the first and the newest
   uint64_t refusal_count = 0;
-  std::vector<uint64_t> step_peaks;  // allocated, by step; at most kMaxStepPeaks
+  std::vector<uint64_t> step_peaks;    // allocated, by step; at most kMaxStepPeaks
+  std::vector<StepRow> steps;          // likewise, at most kMaxStepRows
+  std::vector<LocalPeak> local_peaks;  // the highest first
   bool used_ever_known = false;
   Contradictions contradictions;
   CounterCheck counters;
@@ -58,6 +70,7 @@ struct DeviceScan {
 
 inline constexpr size_t kMaxRefusals = 64;
 inline constexpr size_t kMaxStepPeaks = 1 << 20;
+inline constexpr size_t kMaxStepRows = 1 << 17;
 
 struct LabelRow {
   uint64_t sequence = 0;

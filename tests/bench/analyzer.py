@@ -12,9 +12,11 @@ from recording import FOLDER, default_build, run_python
 from recording import analyze as report_of
 
 from script.figures import Figure, say
+from tests.bench.repeat import repeat
 
 GPU = "rtx4090"
 EVENTS = 1_000_000
+LONG = 10_000_000  # made of the recorded one's last step, over and over
 REPEATS = 3
 
 
@@ -52,6 +54,12 @@ def measure() -> list[Figure]:
         size = trace.stat().st_size
         slope = (size - longer.stat().st_size) / (events - longer_events)
         seconds, peak = zip(*(analyze(trace) for _ in range(REPEATS)))
+        say(f"  repeating a step to {LONG:,} events")
+        long_events = repeat(longer, folder / "long.vtrace", LONG)
+        long_seconds, long_peak = zip(*(analyze(folder / "long.vtrace") for _ in range(REPEATS)))
+        long_basis = (
+            f"best of {REPEATS}; {long_events:,} events: 25 recorded steps of GPT-2, the last repeated"
+        )
         basis = f"{events:,} events: {steps} steps of GPT-2, recorded"
         return [
             Figure(
@@ -62,6 +70,10 @@ def measure() -> list[Figure]:
                 f"best of {REPEATS}; {basis}",
             ),
             Figure("analyze: peak memory", max(peak), "B", "lower", basis),
+            Figure("analyze, 10 million: wall time", min(long_seconds), "s", "lower", long_basis, target=3),
+            Figure(
+                "analyze, 10 million: peak memory", max(long_peak), "B", "lower", long_basis, target=256 << 20
+            ),
             Figure("trace: bytes an event, the whole file", size / events, "B", "lower", basis),
             Figure(
                 "trace: bytes one more event takes", slope, "B", "lower", f"against {longer_events:,} events"

@@ -21,4 +21,5 @@ vramtrace_unit_test(analyzer
     analyzer_diff_test.cpp
     analyzer_dump_test.cpp
     analyzer_hostile_test.cpp
+    analyzer_instants_test.cpp
   LIBRARIES vramtrace_cli vramtrace_report vramtrace_test_support)

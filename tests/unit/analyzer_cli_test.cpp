@@ -163,5 +163,61 @@ TEST_F(AnalyzeTest, HelpHasAnExample) {
   }
 }
 
+TEST_F(AnalyzeTest, AnotherInstantIsExplained) {
+  Write(Trace(), "a.vtrace");
+  const Outcome outcome = Run({"analyze", "a.vtrace", "--at", "step:1,forward"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.output, HasSubstr("What filled it at step:1,forward ("));
+}
+
+TEST_F(AnalyzeTest, AnInstantThatIsNoneIsAUsageError) {
+  Write(Trace(), "a.vtrace");
+  const Outcome wrong = Run({"analyze", "a.vtrace", "--at", "yesterday"});
+  EXPECT_EQ(wrong.code, kUsage);
+  EXPECT_THAT(wrong.errors, HasSubstr("yesterday: no instant; expected peak, oom"));
+  const Outcome absent = Run({"analyze", "a.vtrace", "--at", "step:99"});
+  EXPECT_EQ(absent.code, kUsage);
+  EXPECT_THAT(absent.errors, HasSubstr("no instant \"step:99\" on any device"));
+}
+
+TEST_F(AnalyzeTest, TablesReplaceTheLargestAllocations) {
+  Write(Trace(), "a.vtrace");
+  const Outcome outcome = Run({"analyze", "a.vtrace", "--by", "module,segment,step"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.output, HasSubstr("By module"));
+  EXPECT_THAT(outcome.output, HasSubstr("Segments of the caching allocator"));
+  EXPECT_THAT(outcome.output, HasSubstr("By step"));
+  EXPECT_THAT(outcome.output, ::testing::Not(HasSubstr("live allocations")));
+  EXPECT_EQ(Run({"analyze", "a.vtrace", "--by", "colour"}).code, kUsage);
+}
+
+TEST_F(AnalyzeTest, TwoInstantsAreCompared) {
+  Write(Trace(), "a.vtrace");
+  const Outcome outcome =
+      Run({"analyze", "a.vtrace", "--diff-at", "step:0,forward", "--at", "step:1,backward"});
+  EXPECT_EQ(outcome.code, kDone);
+  EXPECT_THAT(outcome.output, HasSubstr("Between them"));
+  EXPECT_THAT(outcome.output, HasSubstr("By class"));
+}
+
+TEST_F(AnalyzeTest, StacksAreWrittenForFlameGraphs) {
+  Write(Trace(), "a.vtrace");
+  EXPECT_EQ(Run({"analyze", "a.vtrace", "--folded", "stacks.txt"}).code, kDone);
+  std::ifstream file("stacks.txt");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  EXPECT_THAT(line, ::testing::ContainsRegex(" [0-9]+$"));
+  EXPECT_EQ(Run({"analyze", "a.vtrace", "--folded", "missing/stacks.txt"}).code, kBadInput);
+}
+
+TEST_F(AnalyzeTest, JsonHasTheViews) {
+  Write(Trace(), "a.vtrace");
+  const auto json = nlohmann::json::parse(Run({"analyze", "a.vtrace", "--format", "json"}).output);
+  const auto& device = json["devices"][0];
+  EXPECT_GT(device["at_peak"]["views"]["modules"].size(), 2U);
+  EXPECT_GT(device["steps"].size(), 1U);
+  EXPECT_FALSE(device["local_peaks"].empty());
+}
+
 }  // namespace
 }  // namespace vramtrace::cli

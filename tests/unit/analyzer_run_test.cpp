@@ -51,7 +51,33 @@ TEST(Run, ALineADeviceInTheOrderOfRanks) {
             "A run of 2 processes\n"
             "                 steps  peak allocated   reserved  device used\n"
             "  rank 0  GPU 0      0        50.0 MiB  100.0 MiB            -  killed, or left by _exit\n"
-            "  rank 1  GPU 0  1,234       150.0 MiB  300.0 MiB    700.0 MiB  ended\n");
+            "  rank 1  GPU 0  1,234       150.0 MiB  300.0 MiB    700.0 MiB  ended\n"
+            "Rank 1 allocates 100.0 MiB (200.0 %) more at its peak than rank 0.\n");
+}
+
+TEST(Run, TheRankThatFailsFirstIsExplained) {
+  std::vector<v1::Report> run = {Process(0, 10, 900 * kMiB), Process(1, 11, 900 * kMiB)};
+  constexpr uint64_t kSecond = 1'000'000'000;
+  for (v1::Report& report : run) {
+    const bool second = report.program().rank() == 1;
+    report.mutable_trace()->set_first_event_ns((second ? 5 : 7) * kSecond);
+    report.mutable_devices(0)->mutable_at_refusal()->mutable_moment()->set_time_ns(kSecond / 2);
+  }
+  EXPECT_EQ(MostTelling(run), 1U);
+  EXPECT_THAT(RunText(run), HasSubstr("Rank 1 ran out of memory first, rank 0 2.000 s later.\n"));
+  run[0].mutable_program()->set_host("elsewhere");
+  EXPECT_THAT(RunText(run), HasSubstr("which was first is not known"));
+}
+
+TEST(Run, AnImbalanceIsNamedByItsClasses) {
+  std::vector<v1::Report> run = {Process(0, 10, 300 * kMiB), Process(1, 11, 500 * kMiB)};
+  for (v1::Report& report : run) {
+    v1::ClassRow* row = report.mutable_devices(0)->mutable_at_peak()->add_classes();
+    row->set_key("gradient");
+    row->set_words("gradients");
+    row->set_bytes(report.program().rank() == 1 ? 120 * kMiB : 20 * kMiB);
+  }
+  EXPECT_THAT(RunText(run), HasSubstr("more at its peak than rank 0: gradients +100.0 MiB.\n"));
 }
 
 // Two processes that no launcher has numbered, and one that used no memory.
