@@ -9,13 +9,16 @@ import os
 
 from _vramtrace.labels.registry import Registry
 
-from . import blocks, loss, lowrank, optimizers, precision
+from . import activations, blocks, loss, lowrank, optimizers, precision
 from .refusal import Refusal, refuse
 from .scene import Scene
 
 # Each row: a function that takes (scene, options) and adds what it does to the scene.
 ROWS = {
     "checkpointing": blocks.checkpointing,
+    "selective-checkpointing": blocks.selective_checkpointing,
+    "activation-offload": activations.activation_offload,
+    "sequence-length": activations.sequence_length,
     "bf16-autocast": precision.autocast,
     "pure-bf16": precision.pure_bf16,
     "foreach-off": optimizers.foreach_off,
@@ -25,7 +28,10 @@ ROWS = {
     "adamw-8bit": optimizers.adamw_8bit,
     "paged-8bit": optimizers.paged_8bit,
     "lion": optimizers.lion,
+    "muon": optimizers.muon,
     "optimizer-in-backward": optimizers.in_backward,
+    "optimizer-offload": optimizers.optimizer_offload,
+    "gradient-accumulation": optimizers.gradient_accumulation,
     "lora": lowrank.lora,
     "qlora": lowrank.qlora,
     "freeze": blocks.freeze,
@@ -41,8 +47,6 @@ BEYOND = {
     "zero1": "the program must be started once a card",
     "zero2": "the program must be started once a card",
     "zero3": "the program must be started once a card and shard its own layers",
-    "pipeline-parallel": "the program must be started once a card and cut its own model into stages",
-    "gradient-accumulation": "the program's own loop decides when the optimizer steps",
 }
 
 

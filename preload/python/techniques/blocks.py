@@ -38,24 +38,51 @@ def checkpointing(scene, options):
     every = number(options, "every", 1)
 
     def change(root):
-        from torch.utils.checkpoint import checkpoint
-
         for index, block in enumerate(blocks_of(root)):
             if index % every == 0:
-                wrap(block, checkpoint)
+                wrap(block)
         switch_cache_off(root)
 
     scene.model(change)
 
 
-def wrap(block, checkpoint):
+def selective_checkpointing(scene, options):
+    """What products and attention return is kept, everything else is computed again."""
+    torch = scene.torch
+
+    def change(root):
+        from torch.utils.checkpoint import create_selective_checkpoint_contexts
+
+        kept = products_of(torch.ops.aten)
+        for block in blocks_of(root):
+            wrap(block, context_fn=functools.partial(create_selective_checkpoint_contexts, kept))
+        switch_cache_off(root)
+
+    scene.model(change)
+
+
+def products_of(aten):
+    names = (
+        "mm",
+        "addmm",
+        "convolution",
+        "_scaled_dot_product_flash_attention",
+        "_scaled_dot_product_efficient_attention",
+        "_scaled_dot_product_cudnn_attention",
+    )
+    return [getattr(aten, name).default for name in names if hasattr(aten, name)]
+
+
+def wrap(block, **settings):
+    from torch.utils.checkpoint import checkpoint
+
     forward = block.forward
 
     @functools.wraps(forward)
     def checkpointed(*arguments, **keywords):
         if not block.training:
             return forward(*arguments, **keywords)
-        return checkpoint(forward, *arguments, use_reentrant=False, **keywords)
+        return checkpoint(forward, *arguments, use_reentrant=False, **settings, **keywords)
 
     block.forward = checkpointed
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
-import shutil
 import statistics
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from recording import Build, default_build
 
 from script.figures import Figure, say
 
 from .cases import Case, cases
-from .runs import Dry, Forecast, Runs, forecast
+from .runs import Dry, Forecast, Runs, folder_of_runs, forecast
 
 COUNTERS = ("allocated", "reserved")
 # From which recordings a forecast is made.
@@ -58,14 +57,21 @@ def residuals_of(case: str, basis: str, forecasts: list[Forecast], truths: dict[
     return found
 
 
+def run_at(runs: Runs, case: Case, batch: int) -> Dry:
+    dry = runs.run(f"{case.name}-{batch}", case.script, (*case.arguments, "--batch", str(batch)))
+    if dry.peaks is None:
+        raise RuntimeError(f"{case} with batch {batch} failed:\n{dry.printed[-2000:]}")
+    return dry
+
+
 def measure_case(build: Build, runs: Runs, case: Case) -> list[Residual]:
     batches = sorted({*case.recorded, *case.targets, *([1] if case.takes_one else [])})
-    truths = {batch: runs.run(case.name, case.script, case.arguments, batch) for batch in batches}
+    truths = {batch: run_at(runs, case, batch) for batch in batches}
     targets = list(case.targets)
-    recorded = [truths[batch] for batch in case.recorded]
-    bases = {TWO: (recorded, targets), ONE: (recorded[:1], targets)}
+    recorded = {batch: truths[batch] for batch in case.recorded}
+    bases = {TWO: (recorded, targets), ONE: ({case.recorded[0]: truths[case.recorded[0]]}, targets)}
     if case.takes_one:
-        bases[FIRST] = ([truths[1]], [batch for batch in (*case.recorded, *targets) if batch != 1])
+        bases[FIRST] = ({1: truths[1]}, [batch for batch in (*case.recorded, *targets) if batch != 1])
     found = []
     for basis, (recordings, wanted) in bases.items():
         found += residuals_of(case.name, basis, forecast(build, recordings, wanted), truths)
@@ -123,25 +129,31 @@ def chosen_cases() -> list[Case]:
     return [case for case in cases() if wanted is None or case.name in wanted.split(",")]
 
 
+def say_worst(case: Case, found: list[Residual]) -> None:
+    for basis in TARGETS:
+        mine = [each for each in found if each.basis == basis]
+        if not mine:
+            continue
+        worst = max(mine, key=lambda each: each.error)
+        exact = sum(each.share == 0 for each in mine)
+        say(
+            f"  {case}, {basis}: {exact} of {len(mine)} exact; worst {worst.error:.4f} % of "
+            f"{worst.counter} at batch {worst.batch}"
+        )
+
+
 def measure() -> list[Figure]:
     build = default_build()
     residuals: list[Residual] = []
-    folder = Path(tempfile.mkdtemp(prefix="vramtrace-batch-"))
-    try:
-        with Runs(build, folder) as runs:
-            for case in chosen_cases():
-                found = measure_case(build, runs, case)
-                residuals += found
-                for basis in TARGETS:
-                    mine = [each for each in found if each.basis == basis]
-                    worst = max(mine, key=lambda each: each.error)
-                    exact = sum(each.share == 0 for each in mine)
-                    say(
-                        f"  {case}, {basis}: {exact} of {len(mine)} exact; worst {worst.error:.4f} % of "
-                        f"{worst.counter} at batch {worst.batch}"
-                    )
-                for trace in folder.glob("*.vtrace"):
+    with folder_of_runs("batch") as folder, Runs(build, folder) as runs:
+        for case in chosen_cases():
+            found = measure_case(build, runs, case)
+            residuals += found
+            say_worst(case, found)
+            # Only recordings are read again.
+            recorded = {f"{case.name}-{batch}" for batch in (1, *case.recorded)}
+            for trace in folder.glob(f"{case.name}-*/run.vtrace"):
+                if trace.parent.name not in recorded:
                     trace.unlink()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "residuals.json").write_text(json.dumps([dataclasses.asdict(each) for each in residuals]))
     return figures_of(residuals)

@@ -11,12 +11,15 @@ TRAINING = FOLDER.parents[1] / "training"
 # Small enough for seconds each, large enough that no single workspace decides the peak.
 PROGRAMS = {
     "gpt2": (TRAINING / "gpt2.py", "--steps 3 --batch 8 --sequence 512"),
-    "llama": (FOLDER / "scripts/llama.py", "--steps 3"),
-    "llama-eager": (FOLDER / "scripts/llama.py", "--steps 3 --attention eager"),
-    "plain": (FOLDER / "scripts/plain.py", "--steps 3 --clip 1.0"),
-    "resnet50": (TRAINING / "vision.py", "--steps 3 --model resnet50 --optimizer adamw"),
-    "vit": (TRAINING / "vision.py", "--steps 3 --model vit_b_16 --optimizer adamw"),
-    "mlp": (TRAINING / "mlp.py", "--steps 3 --hidden 4096"),
+    "llama": (FOLDER / "scripts/llama.py", "--steps 3 --batch 4"),
+    "llama-eager": (FOLDER / "scripts/llama.py", "--steps 3 --batch 4 --attention eager"),
+    "plain": (FOLDER / "scripts/plain.py", "--steps 3 --batch 8 --clip 1.0"),
+    "plain-zeros": (FOLDER / "scripts/plain.py", "--steps 4 --gradients zeros"),
+    "plain-late": (FOLDER / "scripts/plain.py", "--steps 4 --gradients late"),
+    "plain-ddp": (FOLDER / "scripts/plain.py", "--steps 4 --ddp --gradients zeros"),
+    "resnet50": (TRAINING / "vision.py", "--steps 3 --batch 32 --model resnet50 --optimizer adamw"),
+    "vit": (TRAINING / "vision.py", "--steps 3 --batch 32 --model vit_b_16 --optimizer adamw"),
+    "mlp": (TRAINING / "mlp.py", "--steps 3 --batch 256 --hidden 4096"),
 }
 SMALL = (
     TRAINING / "gpt2.py",
@@ -42,6 +45,14 @@ SINGLE = (
     "chunked-cross-entropy",
     "sdpa",
     "set-to-none",
+    "ddp-bucket-view",
+    "selective-checkpointing",
+    "activation-offload",
+    "muon",
+    "optimizer-offload",
+    "gradient-accumulation:steps=2",
+    "gradient-accumulation:steps=4",
+    "sequence-length:length=256",
 )
 PAIRS = (
     "checkpointing;bf16-autocast",

@@ -7,25 +7,33 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from recording import Build, Run, analyze, default_build, run_python
+from recording import Build, default_build
+
+from tests.accuracy.batch.runs import Dry, Peaks, Runs
 
 from .cases import PAIRS, PROGRAMS, SINGLE, Case
 
-GPU = "h200"
 REFUSED = 2  # exit status of a program that a technique cannot be applied to
 
 
-@dataclass
-class Peaks:
-    allocated: int
-    reserved: int
+@dataclass(frozen=True)
+class Edge:
+    """A card whose size is near what the run needs at least."""
+
+    share: float  # of that need, which the card has more of
+    fits: bool
+    verdict: str  # "fits", "near", "does not fit"
+
+    @property
+    def wrong(self) -> bool:
+        return self.verdict == ("does not fit" if self.fits else "fits")
 
 
 @dataclass
@@ -34,6 +42,8 @@ class Result:
     predicted: Peaks | None = None
     real: Peaks | None = None
     why: str = ""  # there are no peaks
+    bands: dict[str, tuple[float, float]] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
 
     def error(self, field: str) -> float:
         """Of the forecast, in percent of what the run took."""
@@ -41,37 +51,44 @@ class Result:
         assert self.real is not None
         return 100 * (getattr(self.predicted, field) / getattr(self.real, field) - 1)
 
+    def share(self, name: str) -> float:
+        """How far the truth lies from the forecast, as a share of the forecast."""
+        assert self.predicted is not None
+        assert self.real is not None
+        return getattr(self.real, name) / getattr(self.predicted, name) - 1
+
+    def held(self, name: str) -> bool:
+        low, high = self.bands[name]
+        return low - 1e-9 <= self.share(name) <= high + 1e-9
+
     @property
     def complete(self) -> bool:
         return self.predicted is not None and self.real is not None
 
 
 class Runner:
-    """Dry runs, kept in a folder so that a base is run once."""
+    """Dry runs, kept in a folder so that each is run once, and forecasts from them."""
 
     def __init__(self, build: Build, folder: Path) -> None:
-        self.build = build
-        self.folder = folder
         found = sorted(build.folder.rglob("technique_predict"))
         if not found:
             raise FileNotFoundError(f"technique_predict: not in {build.folder}; build it")
         self.predictor = found[0]
+        self.runs = Runs(build, folder)
 
-    def trace(self, name: str, program: tuple[Path, str], techniques: str) -> Run:
-        folder = self.folder / f"{name} {techniques}".strip().replace(";", "+").replace(":", "-")
-        folder.mkdir(exist_ok=True)
-        done = folder / "status"
-        trace = folder / "run.vtrace"
-        if done.is_file():
-            return Run(int(done.read_text()), "", (folder / "stderr").read_text(), trace, 0, 0)
-        environment = {"VRAMTRACE_APPLY": techniques, "VRAMTRACE_DRY_RUN_STEPS": "3"}
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *arguments: object) -> None:
+        self.runs.__exit__(*arguments)
+
+    def run(self, name: str, program: tuple[Path, str], techniques: str) -> Dry:
         script, options = program
-        run = run_python(self.build, [script, *options.split()], trace, GPU, **environment)
-        done.write_text(str(run.status))
-        return run
+        folder = f"{name} {techniques}".strip().replace(";", "+").replace(":", "-")
+        return self.runs.run(folder, script, tuple(with_batch(options, techniques)), techniques)
 
-    def predict(self, trace: Path, techniques: str) -> dict:
-        command = [self.predictor, trace, *techniques.split(";")]
+    def predict(self, trace: Path, *techniques: str) -> dict:
+        command = [self.predictor, trace, *techniques]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
         if done.returncode != 0:
             raise RuntimeError(f"technique_predict {techniques}: {done.stderr}")
@@ -79,34 +96,47 @@ class Runner:
 
     def replayed(self, trace: Path) -> Peaks:
         """Of the recorded run as it is."""
-        command = [self.predictor, trace]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
-        answer = json.loads(done.stdout)
+        answer = self.predict(trace)
         return Peaks(answer["allocated"], answer["reserved"])
 
     def measure(self, name: str, program: tuple[Path, str], techniques: str) -> Result:
         result = Result(Case(name, techniques))
-        base = self.trace(name, program, "")
-        if base.status != 0:
-            raise RuntimeError(f"{name}: status {base.status}\n{base.errors[-2000:]}")
-        answer = self.predict(base.trace, techniques)
-        run = self.trace(name, program, techniques)
+        base = self.run(name, program, "")
+        if base.peaks is None:
+            raise RuntimeError(f"{name}: status {base.status}\n{base.printed[-2000:]}")
+        run = self.run(name, program, techniques)
+        applied = ("--edge", str(run.trace)) if run.peaks is not None else ()
+        answer = self.predict(base.trace, *techniques.split(";"), *applied)
         if run.status == REFUSED:
-            result.why = "not applied: " + run.errors.strip().splitlines()[-1]
-        elif run.status != 0:
-            result.why = "the run failed: " + run.errors.strip().splitlines()[-1]
-        else:
-            result.real = peaks_of(analyze(self.build, run.trace))
+            result.why = "not applied: " + last_line(run)
+        elif run.peaks is None:
+            result.why = f"the run failed with status {run.status}: " + last_line(run)
+        result.real = run.peaks
         if "refused" in answer:
             result.why = "; ".join(filter(None, ("refused: " + answer["refused"], result.why)))
         else:
             result.predicted = Peaks(answer["allocated"], answer["reserved"])
+            result.bands = {name: tuple(answer[f"{name}_band"]) for name in ("allocated", "reserved")}
+            result.edges = [Edge(**edge) for edge in answer.get("edges", [])]
         return result
 
 
-def peaks_of(report: dict) -> Peaks:
-    device = max(report["devices"], key=lambda d: int(d["peak_allocated"]["bytes"]))
-    return Peaks(int(device["peak_allocated"]["bytes"]), int(device["peak_reserved"]["bytes"]))
+def last_line(run: Dry) -> str:
+    lines = run.printed.strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+def with_batch(options: str, techniques: str) -> list[str]:
+    """Micro-batches are the program's own batches, so many to a step of the optimizer."""
+    words = options.split()
+    found = re.search(r"gradient-accumulation(?::steps=(\d+))?", techniques)
+    if found is not None and "--batch" in words:
+        place = words.index("--batch") + 1
+        steps = int(found[1] or 2)
+        words[place] = str(int(words[place]) // steps)
+        place = words.index("--steps") + 1
+        words[place] = str(int(words[place]) * steps)
+    return words
 
 
 def line(result: Result) -> str:
@@ -127,15 +157,14 @@ def main() -> int:
     parser.add_argument("--pairs", action="store_true", help="the pairs, too")
     parser.add_argument("--keep", type=Path, help="folder of traces to use again")
     options = parser.parse_args()
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        runner = Runner(default_build(), folder)
         wanted = options.techniques or [*SINGLE, *(PAIRS if options.pairs else ())]
-        for name in options.program or PROGRAMS:
-            for techniques in wanted:
-                print(line(runner.measure(name, PROGRAMS[name], techniques)), flush=True)
+        with Runner(default_build(), folder) as runner:
+            for name in options.program or PROGRAMS:
+                for techniques in wanted:
+                    print(line(runner.measure(name, PROGRAMS[name], techniques)), flush=True)
     return 0
 
 

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 
 import pytest
 from recording import default_build
 
+from tests.accuracy.batch.runs import Peaks
 from tests.accuracy.techniques.cases import SMALL
-from tests.accuracy.techniques.run import Peaks, Result, Runner
+from tests.accuracy.techniques.run import Edge, Result, Runner
 
 # Percent of allocated bytes. Small models leave small errors of a few tensors large.
 MOST = {"checkpointing": 0.5, "bf16-autocast": 1.5}
 
 
 @pytest.fixture(scope="session")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     if importlib.util.find_spec("transformers") is None:
         pytest.skip("transformers is not installed")
     try:
-        return Runner(default_build(), tmp_path_factory.mktemp("techniques"))
+        runner = Runner(default_build(), tmp_path_factory.mktemp("techniques"))
     except FileNotFoundError as missing:
         pytest.skip(str(missing))
+    with runner:
+        yield runner
 
 
 @pytest.mark.parametrize("techniques", MOST)
@@ -34,16 +38,23 @@ def test_forecast_is_near_the_run(techniques: str, runner: Runner) -> None:
 def test_the_base_differs_from_the_run(runner: Runner) -> None:
     """What would pass if the technique were never applied would prove nothing."""
     base = runner.measure("small", SMALL, "checkpointing")
-    unchanged = runner.trace("small", SMALL, "")
+    unchanged = runner.run("small", SMALL, "")
     assert unchanged.trace.is_file()
     recorded = runner.replayed(unchanged.trace)
     assert abs(Result(base.case, recorded, base.real).error("allocated")) > 10 * MOST["checkpointing"]
 
 
 def test_a_technique_that_nobody_can_apply_ends_the_program(runner: Runner) -> None:
-    run = runner.trace("small", SMALL, "tensor-parallel")
+    run = runner.run("small", SMALL, "tensor-parallel")
     assert run.status == 2
-    assert "tensor-parallel cannot be applied" in run.errors
+    assert "tensor-parallel cannot be applied" in run.printed
+
+
+def test_a_wrong_verdict_is_seen() -> None:
+    assert Edge(-0.01, False, "fits").wrong
+    assert Edge(0.01, True, "does not fit").wrong
+    assert not any(Edge(0.0, fits, "near").wrong for fits in (True, False))
+    assert not Edge(0.01, True, "fits").wrong
 
 
 def test_error_is_relative_to_the_run() -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import tempfile
 
 import torch
 from torch import nn
@@ -43,6 +44,13 @@ class Transformer(nn.Module):
         return self.head(self.norm(x))
 
 
+def in_a_group_of_one(model: nn.Module) -> nn.Module:
+    with tempfile.NamedTemporaryFile(delete=False) as store:
+        pass
+    torch.distributed.init_process_group("nccl", init_method=f"file://{store.name}", rank=0, world_size=1)
+    return nn.parallel.DistributedDataParallel(model)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batch", type=int, default=8)
@@ -54,6 +62,8 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=16384)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--clip", type=float, default=0.0)
+    parser.add_argument("--gradients", choices=["none", "zeros", "late"], default="none")
+    parser.add_argument("--ddp", action="store_true", help="in a process group of one")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     options = parser.parse_args()
 
@@ -61,6 +71,8 @@ def main() -> None:
     model = Transformer(
         options.vocabulary, options.sequence, options.width, options.heads, options.layers
     ).cuda()
+    if options.ddp:
+        model = in_a_group_of_one(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
     precision = contextlib.nullcontext()
     if options.precision == "bf16":
@@ -72,12 +84,15 @@ def main() -> None:
             with precision:
                 logits = model(tokens[:, :-1])
                 loss = functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+            if options.gradients == "late":
+                optimizer.zero_grad()
             (loss / options.accumulate).backward()
             del logits
         if options.clip > 0:
             torch.nn.utils.clip_grad_norm_(model.parameters(), options.clip)
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        if options.gradients != "late":
+            optimizer.zero_grad(set_to_none=options.gradients == "none")
         print(f"step {step} loss {loss.item():.4f}")
 
 
