@@ -1,6 +1,6 @@
 # Targets vramtrace_cuda13 and vramtrace_cuda12 (INTERFACE): NVIDIA's headers of that major. An installed
 # toolkit serves its own major; the other comes from script/fetch_cuda_headers.py. `vramtrace_cuda` is the
-# newest there is.
+# newest there is. VRAMTRACE_CUDA_MAJORS: those there are, newest first.
 find_package(CUDAToolkit QUIET)
 set(VRAMTRACE_CUDA_HEADERS "${PROJECT_SOURCE_DIR}/build/cuda-headers" CACHE PATH
     "Where script/fetch_cuda_headers.py has put <major>/include")
@@ -16,6 +16,7 @@ foreach(major 12 13)
     add_library(vramtrace_cuda${major} INTERFACE)
     target_include_directories(vramtrace_cuda${major} SYSTEM INTERFACE ${folder})
     set(VRAMTRACE_CUDA_INCLUDE_${major} "${folder}")
+    list(PREPEND VRAMTRACE_CUDA_MAJORS ${major})
     set(newest ${major})
   endif()
 endforeach()

@@ -133,6 +133,15 @@ TEST_F(Behaviour, ARuntimeInALocalScopeIsFoundThroughItsCaller) {
   EXPECT_EQ(counts.frees, 1);
 }
 
+// As the simulated device preloads one runtime of each major.
+TEST_F(Behaviour, OfTwoRuntimesTheOneThatTheCallerIsLinkedToIsCalled) {
+  Environment environment = Preloaded(folder_.File("t.vtrace"));
+  environment["LD_PRELOAD"] += ":" VRAMTRACE_OTHER_RUNTIME;
+  const Ended ended = RunProgram({VRAMTRACE_BEHAVIOURS, "basic"}, environment);
+  EXPECT_EQ(ended.status, 0) << ended.text;
+  EXPECT_GT(Read().allocations, 0);
+}
+
 TEST_F(Behaviour, ProgramsWithoutCudaAreLeftAlone) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"/bin/true"}, {"/bin/ls", "/"}, {"/bin/sh", "-c", "echo a | cat; exit 5"}}) {

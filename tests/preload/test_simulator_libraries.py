@@ -51,6 +51,17 @@ def has_torch() -> bool:
     )
 
 
+def wheel_imports() -> dict[str, set[str]]:
+    """Soname to names of the list of imports."""
+    found: dict[str, set[str]] = {}
+    for line in (ROOT / "tests" / "preload" / "wheel_imports.txt").read_text().splitlines():
+        if line.startswith("["):
+            names = found.setdefault(line.strip("[]"), set())
+        elif line and not line.startswith("#"):
+            names.add(line)
+    return found
+
+
 @needs_build
 class TestWheels:
     @pytest.mark.skipif(not has_torch(), reason="no CUDA build of PyTorch is installed")
@@ -62,6 +73,18 @@ class TestWheels:
     def test_every_needed_library_is_replaced(self, capsys: pytest.CaptureFixture[str]) -> None:
         status = exports.needed(exports.simulated_libraries(MANIFESTS), site_packages())
         assert status == 0, capsys.readouterr().out
+
+    def test_every_name_of_earlier_releases_is_exported(self) -> None:
+        """Of the wheels that `script/accuracy releases` has looked at; they need not be installed here."""
+        exported = {row.soname: row.names for row in exports.simulated_libraries(MANIFESTS)}
+        wanted = wheel_imports()
+        assert {"libcublas.so.12", "libcublas.so.13"} <= wanted.keys()
+        missing = {
+            soname: sorted(names - exported.get(soname, frozenset()))
+            for soname, names in wanted.items()
+            if soname not in exported or names - exported[soname]
+        }
+        assert not missing
 
     def test_a_missing_name_is_found(
         self, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
@@ -196,13 +219,17 @@ def test_what_pytorch_computes_with_is_no_refusal() -> None:
     """A stub in their place would turn training into a chain of errors."""
     refusing = {"status", "library", "null", "zero", "void"}
     for target, names in {
-        "vramtrace_sim_cublas": [
+        "vramtrace_sim_cublas12": [
+            "cublasSgemm_v2",
+            "cublasGemmEx",
+        ],
+        "vramtrace_sim_cublas13": [
             "cublasSgemm_v2",
             "cublasGemmEx",
             "cublasGemmStridedBatchedEx",
             "cublasSetWorkspace_v2",
         ],
-        "vramtrace_sim_cublaslt": ["cublasLtMatmul", "cublasLtMatmulAlgoGetHeuristic"],
+        "vramtrace_sim_cublaslt13": ["cublasLtMatmul", "cublasLtMatmulAlgoGetHeuristic"],
         "vramtrace_sim_cudnn": ["cudnnBackendExecute", "cudnnRNNForward", "cudnnConvolutionForward"],
         "vramtrace_sim_nccl": ["ncclAllReduce", "ncclCommInitRankConfig"],
     }.items():
@@ -235,7 +262,7 @@ print(offers(14), offers(28), offers(33))
 )
 def test_cublaslt_offers_what_the_card_has(gpu: str, fp8: bool, fp4: bool) -> None:
     """FP8 from compute capability 8.9, FP4 from 10.0."""
-    file = LIBRARIES["vramtrace_sim_cublaslt"]["file"]
+    file = LIBRARIES["vramtrace_sim_cublaslt13"]["file"]
     environment = {**os.environ, "LD_LIBRARY_PATH": str(FOLDER), "VRAMTRACE_SIM_GPU": gpu}
     child = subprocess.run(
         [sys.executable, "-c", ASK_CUBLASLT, file], capture_output=True, text=True, env=environment

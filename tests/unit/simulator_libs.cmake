@@ -9,8 +9,8 @@ if(TARGET vramtrace_sim_cudnn)
       ${CMAKE_CURRENT_LIST_DIR}/simulator_libs_cudnn_test.cpp
       ${CMAKE_CURRENT_LIST_DIR}/simulator_libs_nccl_test.cpp
       ${CMAKE_CURRENT_LIST_DIR}/simulator_libs_reduction_test.cpp
-    LIBRARIES vramtrace_sim_cudnn_objects vramtrace_sim_cublaslt_objects vramtrace_sim_nccl_objects
+    LIBRARIES vramtrace_sim_cudnn_objects vramtrace_sim_cublaslt13_objects vramtrace_sim_nccl_objects
               vramtrace_sim_core vramtrace_cuda13 ${CMAKE_DL_LIBS})
-  add_dependencies(unit_simulator_libs vramtrace_sim_cublas)
-  target_compile_definitions(unit_simulator_libs PRIVATE VRAMTRACE_SIM_CUBLAS="$<TARGET_FILE:vramtrace_sim_cublas>")
+  add_dependencies(unit_simulator_libs vramtrace_sim_cublas13)
+  target_compile_definitions(unit_simulator_libs PRIVATE VRAMTRACE_SIM_CUBLAS="$<TARGET_FILE:vramtrace_sim_cublas13>")
 endif()

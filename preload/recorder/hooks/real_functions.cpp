@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <atomic>
+#include <cstring>
 
 namespace vramtrace::hooks {
 namespace {
@@ -51,6 +52,85 @@ void* InKnownLibraries(const char* symbol, Family family) {
   return nullptr;
 }
 
+// Where a call site's module is linked to a CUDA runtime: its handle, or nullptr. Append only; a site that
+// finds the table full is looked up each time.
+struct CallSite {
+  std::atomic<const void*> address{nullptr};  // set last
+  std::atomic<void*> runtime{nullptr};
+};
+constexpr size_t kMaxCallSites = 256;
+CallSite g_sites[kMaxCallSites];
+std::atomic<size_t> g_site_count{0};
+
+struct RuntimeSearch {
+  uintptr_t address;
+  const char* soname;
+};
+
+bool Contains(const dl_phdr_info& object, uintptr_t address) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const auto& segment = object.dlpi_phdr[i];
+    const uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && address >= begin && address < begin + segment.p_memsz) return true;
+  }
+  return false;
+}
+
+const char* NeededRuntimeName(const dl_phdr_info& object) {
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+  }
+  uintptr_t strings = 0;
+  for (const auto* entry = dynamic; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) strings = entry->d_un.d_ptr;
+  }
+  if (strings == 0) return nullptr;
+  if (strings < object.dlpi_addr) strings += object.dlpi_addr;  // where the loader leaves it as in the file
+  constexpr char kRuntime[] = "libcudart.so.";
+  for (const auto* entry = dynamic; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_NEEDED) continue;
+    const auto* name = reinterpret_cast<const char*>(strings + entry->d_un.d_val);
+    if (std::strncmp(name, kRuntime, sizeof kRuntime - 1) == 0) return name;
+  }
+  return nullptr;
+}
+
+// Two CUDA runtimes can be in the global scope at once (the simulated device preloads one of each major): a
+// caller's is the one that its module is linked to.
+void* NeededRuntime(const void* caller) {
+  const size_t count = g_site_count.load(std::memory_order_acquire);
+  for (size_t i = 0; i < count && i < kMaxCallSites; ++i) {
+    if (g_sites[i].address.load(std::memory_order_acquire) == caller) {
+      return g_sites[i].runtime.load(std::memory_order_relaxed);
+    }
+  }
+  RuntimeSearch search{reinterpret_cast<uintptr_t>(caller), nullptr};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void* data) {
+        auto* wanted = static_cast<RuntimeSearch*>(data);
+        if (!Contains(*object, wanted->address)) return 0;
+        wanted->soname = NeededRuntimeName(*object);
+        return 1;
+      },
+      &search);
+  // Kept open: the module holds it too.
+  void* const runtime = search.soname != nullptr ? dlopen(search.soname, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+  const size_t slot = g_site_count.fetch_add(1, std::memory_order_acq_rel);
+  if (slot < kMaxCallSites) {
+    g_sites[slot].runtime.store(runtime, std::memory_order_relaxed);
+    g_sites[slot].address.store(caller, std::memory_order_release);
+  }
+  return runtime;
+}
+
+void* InNeededRuntime(const char* symbol, Family family, const void* caller) {
+  if (family != Family::kRuntime || caller == nullptr) return nullptr;
+  void* const runtime = NeededRuntime(caller);
+  return runtime != nullptr ? Refuse(dlsym(runtime, symbol)) : nullptr;
+}
+
 void* Resolve(const char* symbol, Family family, const char* caller_path) {
   if (void* address = Refuse(dlsym(RTLD_NEXT, symbol))) return address;
   if (caller_path != nullptr && caller_path[0] != '\0') {
@@ -64,15 +144,17 @@ void* Resolve(const char* symbol, Family family, const char* caller_path) {
 bool IsOwnAddress(const void* address) noexcept { return address >= __ehdr_start && address < _end; }
 
 void* FindReal(const char* symbol, Family family, const void* caller) noexcept {
+  if (void* address = InNeededRuntime(symbol, family, caller)) return address;
   Dl_info info{};
   const bool known = caller != nullptr && dladdr(caller, &info) != 0;
   return Resolve(symbol, family, known ? info.dli_fname : nullptr);
 }
 
 void* FindReal(Hook hook, const void* caller) noexcept {
+  const HookRow& row = RowOf(hook);
+  if (void* address = InNeededRuntime(row.symbol, row.family, caller)) return address;
   auto& next = g_next[static_cast<size_t>(hook)];
   if (void* address = next.load(std::memory_order_acquire)) return address;
-  const HookRow& row = RowOf(hook);
   // A library that arrives later may put itself behind us: an absent answer is not kept.
   if (void* address = Refuse(dlsym(RTLD_NEXT, row.symbol))) {
     next.store(address, std::memory_order_release);

@@ -1,10 +1,11 @@
 #pragma once
 // Where a call goes on to. A hook forwards to what the program would have reached without us:
 //
-//  1. RTLD_NEXT: what the dynamic linker would have bound, e.g. the simulated device preloaded behind us.
-//  2. The scope of the module that called: libraries opened with RTLD_LOCAL are in no global scope, and one
-//     process can hold two CUDA runtimes. Resolved per caller for that reason.
-//  3. The library's well-known names, where it is loaded already (RTLD_NOLOAD: nothing is ever loaded).
+//  1. For the CUDA runtime the one that the calling module is linked to: one process can hold several, and
+//     the simulated device preloads one of each major.
+//  2. RTLD_NEXT: what the dynamic linker would have bound, e.g. the simulated device preloaded behind us.
+//  3. The scope of the module that called: libraries opened with RTLD_LOCAL are in no global scope.
+//  4. The library's well-known names, where it is loaded already (RTLD_NOLOAD: nothing is ever loaded).
 //
 // Every answer that lies in this library is refused: it would be a call to ourselves.
 

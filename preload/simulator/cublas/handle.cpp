@@ -39,11 +39,13 @@ cublasLogCallback g_log_callback = nullptr;
 }  // namespace
 
 // The settings that a program sets and reads back: setter, getter, type, field.
-#define VRAMTRACE_CUBLAS_SETTINGS(X)                                                                       \
-  X(cublasSetMathMode, cublasGetMathMode, cublasMath_t, math)                                              \
-  X(cublasSetPointerMode_v2, cublasGetPointerMode_v2, cublasPointerMode_t, pointer_mode)                   \
-  X(cublasSetAtomicsMode, cublasGetAtomicsMode, cublasAtomicsMode_t, atomics)                              \
-  X(cublasSetSmCountTarget, cublasGetSmCountTarget, int, sm_count_target)                                  \
+#define VRAMTRACE_CUBLAS_SETTINGS(X)                                                     \
+  X(cublasSetMathMode, cublasGetMathMode, cublasMath_t, math)                            \
+  X(cublasSetPointerMode_v2, cublasGetPointerMode_v2, cublasPointerMode_t, pointer_mode) \
+  X(cublasSetAtomicsMode, cublasGetAtomicsMode, cublasAtomicsMode_t, atomics)            \
+  X(cublasSetSmCountTarget, cublasGetSmCountTarget, int, sm_count_target)
+// Those of CUDA 13.
+#define VRAMTRACE_CUBLAS_EMULATION_SETTINGS(X)                                                             \
   X(cublasSetEmulationStrategy, cublasGetEmulationStrategy, cublasEmulationStrategy_t, emulation)          \
   X(cublasSetEmulationSpecialValuesSupport, cublasGetEmulationSpecialValuesSupport,                        \
     cudaEmulationSpecialValuesSupport, special_values)                                                     \
@@ -69,6 +71,9 @@ extern "C" {
   }
 // NOLINTEND(bugprone-macro-parentheses)
 VRAMTRACE_CUBLAS_SETTINGS(VRAMTRACE_CUBLAS_SETTING)
+#if CUBLAS_VER_MAJOR >= 13
+VRAMTRACE_CUBLAS_EMULATION_SETTINGS(VRAMTRACE_CUBLAS_SETTING)
+#endif
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;

@@ -1,7 +1,7 @@
 #pragma once
 // Names of the status codes that cuBLAS and cuBLASLt share.
 
-#include <cublas_api.h>
+#include <cublas_v2.h>
 
 namespace vramtrace::simulator::cublas {
 

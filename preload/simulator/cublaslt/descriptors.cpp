@@ -28,7 +28,7 @@ cublasStatus_t Destroy(Block* block) {
 template <typename Descriptor, typename Block>
 cublasStatus_t Set(Block* block, int attribute, const void* value, size_t bytes, const char* function) {
   if (!Descriptor::Knows(attribute)) {
-    vramtrace_sim_unsupported("libcublasLt.so.13", function);
+    vramtrace_sim_unsupported(VRAMTRACE_SIM_SONAME, function);
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   return Descriptor::Set(block, attribute, value, bytes);
@@ -42,6 +42,7 @@ void FillLayout(cublasLtMatrixLayout_t layout, cudaDataType type, uint64_t rows,
   MatrixLayout::Write(layout, CUBLASLT_MATRIX_LAYOUT_LD, static_cast<uint64_t>(ld));
 }
 
+#if CUBLAS_VER_MAJOR >= 13
 void FillGroupedLayout(cublasLtMatrixLayout_t layout, cudaDataType type, int groups, const void* rows,
                        const void* columns, const void* ld) {
   MatrixLayout::Write(layout, CUBLASLT_MATRIX_LAYOUT_TYPE, static_cast<uint64_t>(type));
@@ -50,6 +51,7 @@ void FillGroupedLayout(cublasLtMatrixLayout_t layout, cudaDataType type, int gro
   MatrixLayout::Write(layout, CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY, reinterpret_cast<uint64_t>(columns));
   MatrixLayout::Write(layout, CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY, reinterpret_cast<uint64_t>(ld));
 }
+#endif
 
 void FillMatmul(cublasLtMatmulDesc_t descriptor, cublasComputeType_t compute, cudaDataType_t scale) {
   MatmulDescriptor::Write(descriptor, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, static_cast<uint64_t>(compute));
@@ -62,13 +64,12 @@ void FillMatmul(cublasLtMatmulDesc_t descriptor, cublasComputeType_t compute, cu
 using namespace vramtrace::simulator::cublaslt;
 
 // One row a descriptor type: the name in the functions, handle type, attribute type, table.
-#define VRAMTRACE_LT_DESCRIPTORS(X)                                                                         \
-  X(cublasLtMatrixLayout, cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, MatrixLayout)            \
-  X(cublasLtMatmulDesc, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, MatmulDescriptor)             \
-  X(cublasLtMatrixTransformDesc, cublasLtMatrixTransformDesc_t, cublasLtMatrixTransformDescAttributes_t,    \
-    Transform)                                                                                              \
-  X(cublasLtMatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, Preference) \
-  X(cublasLtEmulationDesc, cublasLtEmulationDesc_t, cublasLtEmulationDescAttributes_t, Emulation)
+#define VRAMTRACE_LT_DESCRIPTORS(X)                                                                      \
+  X(cublasLtMatrixLayout, cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, MatrixLayout)         \
+  X(cublasLtMatmulDesc, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, MatmulDescriptor)          \
+  X(cublasLtMatrixTransformDesc, cublasLtMatrixTransformDesc_t, cublasLtMatrixTransformDescAttributes_t, \
+    Transform)                                                                                           \
+  X(cublasLtMatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, Preference)
 
 extern "C" {
 
@@ -83,6 +84,10 @@ extern "C" {
     return table::Get(descriptor, static_cast<int>(attribute), value, bytes, written);                      \
   }
 VRAMTRACE_LT_DESCRIPTORS(VRAMTRACE_LT_DESCRIPTOR)
+#if CUBLAS_VER_MAJOR >= 13
+VRAMTRACE_LT_DESCRIPTOR(cublasLtEmulationDesc, cublasLtEmulationDesc_t, cublasLtEmulationDescAttributes_t,
+                        Emulation)
+#endif
 
 cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t bytes,
                                                  cudaDataType type, uint64_t rows, uint64_t columns,
@@ -99,6 +104,7 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDa
   return status;
 }
 
+#if CUBLAS_VER_MAJOR >= 13
 cublasStatus_t cublasLtGroupedMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t bytes,
                                                         cudaDataType type, int groups, const void* rows,
                                                         const void* columns, const void* ld) {
@@ -114,6 +120,7 @@ cublasStatus_t cublasLtGroupedMatrixLayoutCreate(cublasLtMatrixLayout_t* layout,
   if (status == CUBLAS_STATUS_SUCCESS) FillGroupedLayout(*layout, type, groups, rows, columns, ld);
   return status;
 }
+#endif
 
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t descriptor, size_t bytes,
                                                cublasComputeType_t compute, cudaDataType_t scale) {
@@ -153,6 +160,7 @@ cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* prefer
   return Create<Preference>(preference);
 }
 
+#if CUBLAS_VER_MAJOR >= 13
 cublasStatus_t cublasLtEmulationDescInit_internal(cublasLtEmulationDesc_t descriptor, size_t bytes) {
   return Emulation::Initialise(descriptor, bytes);
 }
@@ -160,6 +168,7 @@ cublasStatus_t cublasLtEmulationDescInit_internal(cublasLtEmulationDesc_t descri
 cublasStatus_t cublasLtEmulationDescCreate(cublasLtEmulationDesc_t* descriptor) {
   return Create<Emulation>(descriptor);
 }
+#endif
 
 cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algorithm,
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute,

@@ -8,7 +8,7 @@
 namespace vramtrace::simulator::cublaslt {
 namespace {
 
-constexpr char kLibrary[] = "libcublasLt.so.13";
+constexpr char kLibrary[] = VRAMTRACE_SIM_SONAME;
 // See the handle of cuBLAS: no public figure.
 constexpr uint64_t kHandleBytes = 0;
 constexpr int kComputeCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR

@@ -7,7 +7,7 @@
 
 namespace vramtrace::simulator::cufft {
 
-inline constexpr char kLibrary[] = "libcufft.so.12";
+inline constexpr char kLibrary[] = VRAMTRACE_SIM_SONAME;
 
 struct Plan {
   void* stream = nullptr;

@@ -83,6 +83,9 @@ cusolverStatus_t cusolverDnDestroyGesvdjInfo(gesvdjInfo_t info) { return Remove(
 cusolverStatus_t cusolverDnCreateSyevjInfo(syevjInfo_t* info) { return Make(info); }
 cusolverStatus_t cusolverDnDestroySyevjInfo(syevjInfo_t info) { return Remove(info); }
 
+cusolverStatus_t cusolverDnXsyevjSetTolerance(syevjInfo_t, double) { return CUSOLVER_STATUS_SUCCESS; }
+cusolverStatus_t cusolverDnXsyevjSetMaxSweeps(syevjInfo_t, int) { return CUSOLVER_STATUS_SUCCESS; }
+cusolverStatus_t cusolverDnXsyevjSetSortEig(syevjInfo_t, int) { return CUSOLVER_STATUS_SUCCESS; }
 cusolverStatus_t cusolverDnXgesvdjSetTolerance(gesvdjInfo_t, double) { return CUSOLVER_STATUS_SUCCESS; }
 cusolverStatus_t cusolverDnXgesvdjSetMaxSweeps(gesvdjInfo_t, int) { return CUSOLVER_STATUS_SUCCESS; }
 cusolverStatus_t cusolverDnXgesvdjSetSortEig(gesvdjInfo_t, int) { return CUSOLVER_STATUS_SUCCESS; }

@@ -7,7 +7,7 @@
 
 namespace vramtrace::simulator::cusolver {
 
-inline constexpr char kLibrary[] = "libcusolver.so.12";
+inline constexpr char kLibrary[] = VRAMTRACE_SIM_SONAME;
 // A real handle allocates memory and loads code; no public figure, so nothing is charged.
 inline constexpr uint64_t kHandleBytes = 0;
 

@@ -90,6 +90,11 @@ extern "C" {
                                                           const real*, int* result) {                        \
     return Answer(handle, Eigen(n), result);                                                                 \
   }                                                                                                          \
+  cusolverStatus_t cusolverDn##letter##he##evj_bufferSize(cusolverDnHandle_t handle, cusolverEigMode_t,      \
+                                                          cublasFillMode_t, int n, const type*, int,         \
+                                                          const real*, int* result, syevjInfo_t) {           \
+    return Answer(handle, Eigen(n), result);                                                                 \
+  }                                                                                                          \
   cusolverStatus_t cusolverDn##letter##he##evjBatched_bufferSize(                                            \
       cusolverDnHandle_t handle, cusolverEigMode_t, cublasFillMode_t, int n, const type*, int, const real*,  \
       int* result, syevjInfo_t, int batch) {                                                                 \

@@ -7,7 +7,7 @@
 
 namespace vramtrace::simulator::cusparse {
 
-inline constexpr char kLibrary[] = "libcusparse.so.12";
+inline constexpr char kLibrary[] = VRAMTRACE_SIM_SONAME;
 // A real handle loads code; no public figure, so nothing is charged.
 inline constexpr uint64_t kHandleBytes = 0;
 

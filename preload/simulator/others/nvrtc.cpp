@@ -12,7 +12,12 @@
 
 namespace {
 
-constexpr char kLibrary[] = "libnvrtc.so.13";
+constexpr char kLibrary[] = VRAMTRACE_SIM_SONAME;
+#if CUDART_VERSION >= 13000
+constexpr char kInstall[] = "NVRTC is not installed: pip install nvidia-cuda-nvrtc";
+#else
+constexpr char kInstall[] = "NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12";
+#endif
 constexpr uintptr_t kInternalError = 11;  // NVRTC_ERROR_INTERNAL_ERROR
 using Forwarded = uintptr_t (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
@@ -59,7 +64,7 @@ VRAMTRACE_NVRTC(nvrtcSetPCHHeapSize)
 const char* nvrtcGetErrorString(int result) {
   static const auto real = Find<const char* (*)(int)>("nvrtcGetErrorString");
   if (real != nullptr) return real(result);
-  return result == 0 ? "NVRTC_SUCCESS" : "NVRTC is not installed: pip install nvidia-cuda-nvrtc";
+  return result == 0 ? "NVRTC_SUCCESS" : kInstall;
 }
 
 int nvrtcVersion(int* major, int* minor) {

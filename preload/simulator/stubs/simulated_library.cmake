@@ -7,7 +7,8 @@
 #   REFUSAL_HEADER cublas_v2.h
 #   HEADERS cublas_v2.h ...       headers that declare the library's functions (for exports.py)
 #   PREFIX cublas                 what its names begin with (a regular expression; for exports.py)
-#   SOURCES ...                   functions written by hand; C linkage, default visibility
+#   SOURCES ...                   functions written by hand; C linkage, default visibility. VRAMTRACE_SIM_SONAME
+#                                 is the soname in them
 #   LIBRARIES ...                 further link libraries
 #   CUDA 13)                      the CUDA major whose headers it is built against; default: the newest
 #
@@ -32,6 +33,7 @@ function(vramtrace_simulated_library)
   if(SIM_SOURCES)
     add_library(${SIM_TARGET}_objects OBJECT ${SIM_SOURCES})
     target_link_libraries(${SIM_TARGET}_objects PUBLIC ${interfaces})
+    target_compile_definitions(${SIM_TARGET}_objects PRIVATE VRAMTRACE_SIM_SONAME="${SIM_SONAME}")
     # The version script decides what leaves the library; NVIDIA's headers set no visibility of their own.
     set_target_properties(${SIM_TARGET}_objects PROPERTIES CXX_VISIBILITY_PRESET default)
     set(objects $<TARGET_OBJECTS:${SIM_TARGET}_objects>)
