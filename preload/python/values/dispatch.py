@@ -3,9 +3,23 @@
 import torch
 from _vramtrace.values import numbers
 
-# In the order of c10/core/DispatchKey.h: BackendSelect, Fake, Python. Python's enumeration leaves Fake out.
+# Beside Python in c10/core/DispatchKey.h: below it in newer releases, above it in 2.11 and before. Python's
+# enumeration leaves it out.
 KEY_NAME = "Fake"
-KEY = torch._C.DispatchKey(torch._C.DispatchKey.Python.value - 1)
+
+
+def _key_beside_python():
+    place = torch._C.DispatchKey.Python.value
+    for key in (torch._C.DispatchKey(place - 1), torch._C.DispatchKey(place + 1)):
+        if KEY_NAME in repr(torch._C.DispatchKeySet(key)):
+            return key
+    raise RuntimeError(f"no dispatch key beside Python is {KEY_NAME}")
+
+
+KEY = _key_beside_python()
+# Modes and subclasses come after us then: what a mode handles is passed on.
+MODES_BELOW = KEY.value > torch._C.DispatchKey.Python.value
+modes_active = torch._C._len_torch_dispatch_stack
 BELOW = torch._C._dispatch_keyset_full_after(KEY)
 ABOVE = torch._C._dispatch_keyset_full() - BELOW
 

@@ -82,7 +82,7 @@ def chosen():
         and torch._C._dispatch_has_kernel_for_dispatch_key(name, "CUDA")
         and torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU")
     ]
-    for name in (*names, *TRANSLATED, *("aten::" + name for name in ALSO)):
+    for name in dict.fromkeys((*names, *TRANSLATED, *("aten::" + name for name in ALSO))):
         try:
             operation = Operation(name)
         except RuntimeError:  # not in this PyTorch

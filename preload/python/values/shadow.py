@@ -22,6 +22,7 @@ from _vramtrace.values.dispatch import (
     KEY,
     KEY_NAME,
     LARGE,
+    MODES_BELOW,
     MOST_SUMMED,
     NUMBERS,
     SMALL,
@@ -29,6 +30,7 @@ from _vramtrace.values.dispatch import (
     Parameter,
     Plain,
     Tensor,
+    modes_active,
     redispatcher,
     size_of,
 )
@@ -205,14 +207,20 @@ def kernel_of(operation, shadow):
         shadow.nanoseconds += spent + clock() - started
         return answer
 
-    return special(operation, shadow, forward, kernel) if special is not None else kernel
+    whole = special(operation, shadow, forward, kernel) if special is not None else kernel
+    return _without_modes(whole, forward) if MODES_BELOW else whole
+
+
+def _without_modes(kernel, forward):
+    def kernel_or_mode(keys, *arguments, **keywords):
+        if modes_active():
+            return forward(keys, arguments, keywords)
+        return kernel(keys, *arguments, **keywords)
+
+    return kernel_or_mode
 
 
 def install(device):
-    if KEY_NAME not in repr(torch._C.DispatchKeySet(KEY)):
-        raise RuntimeError(
-            f"the dispatch key below Python is {torch._C.DispatchKeySet(KEY)!r}, not {KEY_NAME}"
-        )
     shadow = Shadow(device)
     everything = torch._C._dispatch_library("IMPL", "_", "", "vramtrace", 0)
     everything.fallback(KEY_NAME, torch.library.fallthrough_kernel, False)
