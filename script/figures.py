@@ -47,9 +47,14 @@ def main(
     program: str,
     measurements: dict[str, Callable[[], list[Figure]]],
     not_built: dict[str, str],
+    options_of_measurements: argparse.ArgumentParser | None = None,
 ) -> int:
-    """Runs the named measurements, or all. `not_built`: names that are planned, and what they wait for."""
-    parser = argparse.ArgumentParser(prog=program)
+    """Runs the named measurements, or all. `not_built`: names that are planned, and what they wait for.
+
+    The options of measurements are accepted and left to them.
+    """
+    parents = [options_of_measurements] if options_of_measurements else []
+    parser = argparse.ArgumentParser(prog=program, parents=parents)
     parser.add_argument("name", nargs="*", help=f"{', '.join(measurements)}; all when none is given")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="also write one JSON object a figure, one a line"

@@ -56,6 +56,7 @@ def run_python(
     trace: Path,
     gpu: str,
     recorded: bool = True,
+    python: str | Path = sys.executable,
     **environment: str,
 ) -> Run:
     """`python ARGUMENTS` with LD_PRELOAD alone: no wrapper has a hand in it."""
@@ -67,7 +68,7 @@ def run_python(
     }
     started = time.monotonic()
     with subprocess.Popen(
-        [sys.executable, *map(str, arguments)],
+        [str(python), *map(str, arguments)],
         env=os.environ | own | environment,
         cwd=trace.parent,
         stdin=subprocess.DEVNULL,
@@ -100,11 +101,16 @@ def _wait(process: subprocess.Popen) -> tuple[int, os.struct_rusage]:
 
 
 def run_with_referee(
-    build: Build, script: str, arguments: list[str], folder: Path, gpu: str
+    build: Build,
+    script: str,
+    arguments: list[str],
+    folder: Path,
+    gpu: str,
+    python: str | Path = sys.executable,
 ) -> tuple[Run, dict]:
     side_file = folder / "referee.json"
     command = [FOLDER / "referee.py", side_file, FOLDER / script, *arguments]
-    run = run_python(build, command, folder / "run.vtrace", gpu)
+    run = run_python(build, command, folder / "run.vtrace", gpu, python=python)
     if not side_file.is_file():
         raise RuntimeError(f"the referee did not finish (status {run.status}):\n{run.errors[-3000:]}")
     return run, json.loads(side_file.read_text())
