@@ -1,4 +1,4 @@
-// Handles and the settings of solvers. The solvers themselves launch work and do nothing (exports_12.txt,
+// Handles and the settings of solvers. The solvers themselves launch work and do nothing (exports.txt,
 // kernel).
 
 #include "preload/simulator/cusolver/handle.h"

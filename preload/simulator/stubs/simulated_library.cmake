@@ -2,7 +2,7 @@
 #   SONAME libcublas.so.13        what programs ask the dynamic linker for
 #   OUTPUT_NAME sim-cublas.so     the file; must not contain "libcudart.so" (README.md says why)
 #   VERSION_NODE libcublas.so.13  symbol version of every export; leave out for none
-#   EXPORTS exports_13.txt ...    names, see export_list.py
+#   EXPORTS exports.txt ...    names, see export_list.py
 #   REFUSAL CUBLAS_STATUS_NOT_SUPPORTED   what a stub answers: a constant of REFUSAL_HEADER, or a number
 #   REFUSAL_HEADER cublas_v2.h
 #   HEADERS cublas_v2.h ...       headers that declare the library's functions (for exports.py)
