@@ -3,10 +3,13 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
 #include "preload/recorder/hooks/real_functions.h"
 #include "preload/recorder/stacks/internals.h"
@@ -78,13 +81,25 @@ const char* OperatorOf(const void* node) {
 }
 
 // get_current_node() of a build whose thread-local is reached through c10::ThreadLocal: it calls a function
-// pointer held in a static object and loads from what that returns:  ff 15 <rel32>  48 8b 00.
+// pointer held in a static object,  ff 15 <rel32>,  and loads the node from what that returns.
+constexpr std::string_view kNodeLoads[] = {
+    {"\x48\x8b\x00", 3},      // mov (%rax),%rax, PyTorch 2.15
+    {"\xf3\x0f\x6f\x00", 4},  // movdqu (%rax),%xmm0, PyTorch 2.8 to 2.11: a shared pointer, the node first
+    {"\x48\x8b\x10", 3},      // mov (%rax),%rdx, PyTorch 2.6
+};
+
+bool LoadsNode(const uint8_t* code) {
+  return std::any_of(std::begin(kNodeLoads), std::end(kNodeLoads), [code](std::string_view load) {
+    return std::memcmp(code, load.data(), load.size()) == 0;
+  });
+}
+
 void** (*DecodeNodeSlot(const void* function))() {
 #if defined(__x86_64__)
   const auto* code = static_cast<const uint8_t*>(function);
   constexpr int kWindow = 48;
   for (int i = 0; i < kWindow; ++i) {
-    if (code[i] != 0xff || code[i + 1] != 0x15 || std::memcmp(code + i + 6, "\x48\x8b\x00", 3) != 0) continue;
+    if (code[i] != 0xff || code[i + 1] != 0x15 || !LoadsNode(code + i + 6)) continue;
     const int32_t distance = Read<int32_t>(code, i + 2);
     return Read<void** (*)()>(code + i + 6, distance);
   }

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from comparison import compare, compare_identity
 from matrix import FULL_MODELS, Case, cases
-from recording import Build, analyze, default_build, run_with_referee
+from recording import Build, analyze, default_build, run_with_referee, vramtrace
 from report import read_report
 
 from script.figures import Figure, say
@@ -45,6 +45,13 @@ def missing_names(build: Build, python: Path) -> list[str]:
     return [] if complete else said.getvalue().splitlines()
 
 
+def internals_off(build: Build, trace: Path) -> list[str]:
+    """Rows of the recorder's table of internals that this release has otherwise: names would be poorer."""
+    dumped = vramtrace(build, "dump", trace).stdout.splitlines()
+    rows = [line.split(" feature ", 1)[1] for line in dumped if " feature name=" in line]
+    return [f"off: {row}" for row in rows if "on=true" not in row] or ([] if rows else ["no internals told"])
+
+
 def run_case(build: Build, case: Case, python: Path) -> list[str]:
     """What is wrong, empty when the report agrees with PyTorch to the byte."""
     with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +62,8 @@ def run_case(build: Build, case: Case, python: Path) -> list[str]:
             report = read_report(analyze(build, run.trace))
         except (RuntimeError, TimeoutError) as error:
             return [str(error)]
-        return [*compare(report, referee).problems, *compare_identity(report)]
+        wrong = [*compare(report, referee).problems, *compare_identity(report)]
+        return [*wrong, *internals_off(build, run.trace)]
 
 
 def measure_release(build: Build, release: Release) -> list[Figure]:
