@@ -152,6 +152,7 @@ class WatchCommand final : public ProgramCommand {
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
     if (MappedTrace(pid_).empty()) {
+      session.ExpectNoTrace();
       Say("that process is not recorded: only what NVML and /proc say; record the next one with `vramtrace "
           "watch -- CMD`");
     }

@@ -103,6 +103,7 @@ Evidence Observer::Finish(const TraceFacts& facts, const RemoteFiles& remote) co
   Evidence evidence;
   for (const auto& [index, card] : cards_) evidence.cards.push_back(card);
   evidence.steps = SumUp(facts.steps());
+  evidence.steps.completed = facts.completed();
   evidence.loader = facts.loader();
   evidence.host_looks = host_[0].count();
   evidence.host = {host_[0].Value(), host_[1].Value(), static_cast<int>(host_[2].Most()),

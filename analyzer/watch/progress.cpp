@@ -18,7 +18,7 @@ constexpr size_t kNewest = 200;
 Progress Estimate(const TraceFacts& facts, const Plan& plan, double elapsed) {
   Progress progress;
   const std::vector<StepTime>& steps = facts.steps();
-  progress.steps = steps.size();
+  progress.steps = facts.completed();
   const size_t first =
       std::max(std::min(kWarmUpSteps, steps.size()), steps.size() - std::min(steps.size(), kNewest));
   double sum = 0;
@@ -29,15 +29,20 @@ Progress Estimate(const TraceFacts& facts, const Plan& plan, double elapsed) {
   const Loader& loader = facts.loader();
   uint64_t an_epoch = plan.steps_per_epoch;
   if (an_epoch == 0 && loader.length > 0 && loader.epochs > 0 && progress.steps > 0) {
-    const uint64_t asked = (loader.epochs - 1) * loader.length + loader.batches;
+    const uint64_t asked = (loader.epochs - 1) * loader.length + std::min(loader.batches, loader.length);
     an_epoch = std::max<uint64_t>(1, loader.length * progress.steps / std::max<uint64_t>(1, asked));
   }
   const uint64_t whole = plan.steps != 0 ? plan.steps : plan.epochs * an_epoch;
   if (progress.step_seconds > 0) {
     if (an_epoch != 0) {
       progress.epoch_seconds = static_cast<double>(an_epoch) * progress.step_seconds;
-      const uint64_t done = progress.steps % an_epoch;
-      progress.epoch_left_seconds = static_cast<double>(an_epoch - done) * progress.step_seconds;
+      double left = static_cast<double>(an_epoch - progress.steps % an_epoch) / static_cast<double>(an_epoch);
+      // The loader knows where its epoch is; it is asked once more than it has batches.
+      if (loader.length > 0) {
+        left = 1 - static_cast<double>(std::min(loader.batches, loader.length)) /
+                       static_cast<double>(loader.length);
+      }
+      progress.epoch_left_seconds = left * *progress.epoch_seconds;
     }
     if (whole != 0) {
       progress.left_seconds =

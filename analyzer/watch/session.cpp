@@ -69,6 +69,7 @@ void Session::Look(pid_t program, std::span<const pid_t> below) {
 std::vector<CardSample> Session::SampleCards(std::span<const pid_t> processes) const {
   std::vector<CardSample> samples;
   std::vector<CardSample> users;
+  std::vector<CardSample> all;
   if (nvml_ != nullptr) {
     for (uint32_t index = 0; index < nvml_->devices().size(); ++index) {
       const nvml::Device& device = nvml_->devices()[index];
@@ -83,13 +84,15 @@ std::vector<CardSample> Session::SampleCards(std::span<const pid_t> processes) c
           sample.total = known->second.total;
         }
         samples.push_back(std::move(sample));
-      } else if (UsedBy(device, processes)) {
-        users.push_back(std::move(sample));
+      } else {
+        if (UsedBy(device, processes)) users.push_back(sample);
+        all.push_back(std::move(sample));
       }
     }
   }
   if (!samples.empty()) return samples;
   if (!users.empty()) return users;
+  if (no_trace_) return all;
   for (const auto& [index, card] : facts_.cards()) {
     if (card.used == 0) continue;
     CardSample sample;

@@ -26,6 +26,9 @@ class Session {
   // `nvml` may be null; `why_no_nvml` then says why.
   Session(std::unique_ptr<nvml::Library> nvml, std::string why_no_nvml, Plan plan, Given given);
 
+  // No trace will come: where NVML does not list the program's processes (a container has process ids of its
+  // own), every card is taken for the program's.
+  void ExpectNoTrace() { no_trace_ = true; }
   // The trace to follow; a program makes it with its first CUDA call. Once it has steps it is kept.
   void Follow(const std::string& trace);
   [[nodiscard]] bool Following() const { return tail_ != nullptr && !facts_.steps().empty(); }
@@ -50,6 +53,7 @@ class Session {
   std::string why_no_nvml_;
   Plan plan_;
   Given given_;
+  bool no_trace_ = false;
   Clock::time_point began_ = Clock::now();
   Clock::time_point sampled_ = began_;
   std::unique_ptr<trace::TraceTail> tail_;

@@ -79,8 +79,9 @@ double FullShare(const CardEvidence& card) {
 }
 
 std::string NoUtilization(const Evidence& evidence) {
-  return evidence.why_no_nvml.empty() ? fmt::format("utilisation over {} s or more", kLeastSamples)
-                                      : "utilisation: " + evidence.why_no_nvml;
+  return evidence.why_no_nvml.empty()
+             ? fmt::format("utilisation in {} samples while it trains", kLeastSamples)
+             : "utilisation: " + evidence.why_no_nvml;
 }
 
 std::optional<BatchGrowth> GrowthWithBatch(const StepEvidence& steps) {

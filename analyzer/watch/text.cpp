@@ -18,7 +18,7 @@ std::string CardText(const CardSample& card) {
     text +=
         fmt::format(" ({:.0f} %)", 100.0 * static_cast<double>(card.used) / static_cast<double>(card.total));
   if (card.utilization) {
-    text += fmt::format(", {} % busy, memory {} %", card.utilization->gpu, card.utilization->memory);
+    text += fmt::format(", {} % busy, memory busy {} %", card.utilization->gpu, card.utilization->memory);
   }
   if (card.throttle && (*card.throttle & nvml::kThermal) != 0) text += ", throttled by heat";
   return text;
@@ -33,7 +33,7 @@ std::string ClassesText(const LiveClasses& classes) {
 std::string StepsText(const Moment& moment) {
   if (moment.facts == nullptr || moment.facts->steps().empty()) return "no step yet";
   const StepTime& last = moment.facts->steps().back();
-  std::string text = fmt::format("step {} {}", moment.facts->steps().size(), Duration(last.seconds));
+  std::string text = fmt::format("step {} {}", moment.facts->completed(), Duration(last.seconds));
   if (moment.facts->loader().seen) text += fmt::format(", data {}", Duration(last.data));
   if (moment.facts->retries() > 0) text += fmt::format(", {} retries", moment.facts->retries());
   return text;

@@ -153,6 +153,7 @@ void TraceFacts::AddQuery(const Event& event) {
 void TraceFacts::AddStep(const Event& event) {
   v1::Step step;
   if (!model::ParseBody(event, &step) || step.edge() != v1::Step::EDGE_OPTIMIZER_END) return;
+  if (step_number_ != step.number()) ++completed_;
   if (step_number_ == step.number() && !steps_.empty()) {
     steps_.back().seconds += Seconds(*step_began_, event.time_ns);
   } else if (step_began_) {

@@ -63,7 +63,9 @@ class TraceFacts {
   [[nodiscard]] uint32_t world_size() const { return world_size_; }
   [[nodiscard]] const std::map<uint32_t, CardMemory>& cards() const { return cards_; }
   [[nodiscard]] const LiveClasses& classes() const { return classes_; }
+  // Steps whose beginning was seen: the first one's was not.
   [[nodiscard]] const std::vector<StepTime>& steps() const { return steps_; }
+  [[nodiscard]] uint64_t completed() const { return completed_; }  // the first one too
   [[nodiscard]] const Loader& loader() const { return loader_; }
   [[nodiscard]] uint64_t pinned_bytes() const { return pinned_bytes_; }  // host memory, ever pinned
   [[nodiscard]] uint64_t retries() const { return retries_; }
@@ -98,6 +100,7 @@ class TraceFacts {
   StepTime step_;                        // the one that is running
   std::optional<uint64_t> step_began_;   // nanoseconds
   std::optional<uint64_t> step_number_;  // of the last step that ended
+  uint64_t completed_ = 0;
   std::optional<uint64_t> data_began_;
   Loader loader_;
   uint64_t pinned_bytes_ = 0;

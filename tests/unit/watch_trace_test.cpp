@@ -106,13 +106,13 @@ TEST_F(WatchTrace, ForesaysEpochsAndMoney) {
   const TraceFacts facts = Read(&tail);
   const Plan plan{.epochs = 3, .price = 3.6, .currency = "CNY"};
   const Progress progress = Estimate(facts, plan, 100);
-  // 12 batches were asked for and 11 steps had a beginning: 916 of 1000 a step of 0.1 s.
-  EXPECT_NEAR(progress.epoch_seconds.value_or(0), 91.6, 1);
-  EXPECT_NEAR(progress.left_seconds.value_or(0), 3 * 91.6 - 1.1, 2);
+  EXPECT_NEAR(progress.epoch_seconds.value_or(0), 100, 0.5);
+  EXPECT_NEAR(progress.epoch_left_seconds.value_or(0), 98.8, 0.5);
+  EXPECT_NEAR(progress.left_seconds.value_or(0), 298.8, 1);
   EXPECT_NEAR(progress.cost_so_far.value_or(0), 0.1, 1e-9);
-  EXPECT_NEAR(progress.cost_to_come.value_or(0), 0.27, 0.01);
+  EXPECT_NEAR(progress.cost_to_come.value_or(0), 0.30, 0.01);
   EXPECT_THAT(ProgressText(progress, plan), HasSubstr("0.10 CNY so far"));
-  const Progress given = Estimate(facts, {.steps = 21, .currency = "CNY"}, 1);
+  const Progress given = Estimate(facts, {.steps = 22, .currency = "CNY"}, 1);
   EXPECT_NEAR(given.left_seconds.value_or(0), 1.0, 0.02);
   EXPECT_FALSE(given.cost_so_far.has_value());
   EXPECT_THAT(BillingLine(plan), HasSubstr("3.60 CNY an hour"));
@@ -125,8 +125,8 @@ TEST_F(WatchTrace, ALineSaysItAll) {
   session.Follow(PlayedTrace(Played()));
   const Moment moment = session.Sample(::getpid(), {});
   const std::string line = Line(moment, {});
-  EXPECT_THAT(line, HasSubstr("11.82 GiB of 23.64 GiB (50 %), 41 % busy, memory 17 %"));
-  EXPECT_THAT(line, HasSubstr("step 11 100 ms, data"));
+  EXPECT_THAT(line, HasSubstr("11.82 GiB of 23.64 GiB (50 %), 41 % busy, memory busy 17 %"));
+  EXPECT_THAT(line, HasSubstr("step 12 100 ms, data"));
   EXPECT_THAT(line, HasSubstr("throttled by heat"));
   for (const size_t columns : {size_t{20}, size_t{80}}) {
     std::istringstream block(Block(moment, {}, columns));

@@ -60,6 +60,9 @@ def install(torch):
         begins(self)
         try:
             return asked(self)
+        except StopIteration:
+            self._vramtrace_described = False  # with persistent workers it serves the next epoch too
+            raise
         finally:
             ends()
 
