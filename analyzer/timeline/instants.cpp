@@ -11,7 +11,6 @@ namespace {
 
 using model::Phase;
 using trace::Event;
-using trace::PacketKind;
 
 struct NamedPhases {
   std::string_view name;
