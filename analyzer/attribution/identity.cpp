@@ -49,7 +49,8 @@ class IdentityBuilder {
   void AddOtherAllocations() {
     std::map<std::string, uint64_t> by_library;
     const auto add = [&](const Segment& segment) {
-      if (segment.caching || segment.kind == MemoryKind::kManaged || segment.kind == MemoryKind::kImported)
+      if (segment.caching || segment.kind == MemoryKind::kManaged || segment.kind == MemoryKind::kImported ||
+          segment.kind == MemoryKind::kGraph)
         return;
       const std::string_view caller = tables_.Text(segment.caller);
       by_library[caller.empty() ? "an unknown library" : std::string(caller)] += segment.bytes;

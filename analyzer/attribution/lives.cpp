@@ -238,11 +238,14 @@ class Collector {
 void ForEachLife(const std::shared_ptr<trace::TraceFile>& file,
                  const std::shared_ptr<const model::Tables>& tables,
                  const std::shared_ptr<const model::StackTable>& stacks, const timeline::Scan& scan,
-                 const std::function<void(const Life&)>& take, LivesObserver* observer) {
+                 const std::function<void(const Life&)>& take, LivesObserver* observer, uint64_t until) {
   Collector collector(tables, stacks, scan, take, observer);
   trace::EventStream stream(file);
   Event event;
-  while (stream.Next(&event)) collector.Add(event);
+  while (stream.Next(&event)) {
+    if (event.has_sequence && event.sequence > until) break;
+    collector.Add(event);
+  }
   collector.Finish();
 }
 

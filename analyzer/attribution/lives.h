@@ -38,10 +38,12 @@ class LivesObserver {
 };
 
 // Calls `take` once for each block, in no order that means anything. Frees after the refusal that ended a
-// device's run are no evidence, as in the report.
+// device's run are no evidence, as in the report. `until`: number of the last event that is looked at; what
+// is alive then is not freed.
 void ForEachLife(const std::shared_ptr<trace::TraceFile>& file,
                  const std::shared_ptr<const model::Tables>& tables,
                  const std::shared_ptr<const model::StackTable>& stacks, const timeline::Scan& scan,
-                 const std::function<void(const Life&)>& take, LivesObserver* observer = nullptr);
+                 const std::function<void(const Life&)>& take, LivesObserver* observer = nullptr,
+                 uint64_t until = UINT64_MAX);
 
 }  // namespace vramtrace::attribution

@@ -29,6 +29,11 @@ class RecordCommand final : public ProgramCommand {
         "-o,--output", output_,
         "The trace's file, or a folder for one trace a process. %p is the process id, %r the rank. "
         "Default: vramtrace-<program>-<pid>-<start>.vtrace here");
+    app.add_option(
+           "--max-size", max_size_,
+           "The trace never grows larger (2GiB; 0: no limit): of a long run the first, the last and the "
+           "peak steps are kept whole, the others as a summary")
+        ->type_name("SIZE");
     app.add_flag("-q,--quiet", quiet_, "Do not say where the trace is");
     app.add_option("--format", format_, "text, or json: one line on stdout, after the program's own output")
         ->check(CLI::IsMember({"text", "json"}))
@@ -55,6 +60,7 @@ class RecordCommand final : public ProgramCommand {
       return kBadInput;
     }
     environment.Set("VRAMTRACE_OUTPUT", output.Pattern());
+    if (!max_size_.empty()) environment.Set("VRAMTRACE_MAX_SIZE", max_size_);
 
     int status = 0;
     {
@@ -79,6 +85,7 @@ class RecordCommand final : public ProgramCommand {
 
  private:
   std::string output_;
+  std::string max_size_;
   std::string format_ = "text";
   bool quiet_ = false;
 };

@@ -50,6 +50,15 @@ History ReadHistory(const std::shared_ptr<trace::TraceFile>& file,
       history.before_forward_at = applied.instant;
     }
   }
+  // Steps whose events were left out, as the recorder counted them.
+  for (const model::StepSummaryRow& summary : tables->step_summaries) {
+    if (summary.device != device || tables->dropped.empty() || summary.steps != 1) continue;
+    if (summary.first_step >= history.steps.size()) continue;
+    StepRow& row = history.steps[summary.first_step];
+    row.peak = std::max(row.peak, summary.peak);
+    row.low = std::min(row.low, summary.low);
+    row.reserved = std::max(row.reserved, summary.reserved);
+  }
   history.completed = std::min<uint64_t>(replay.completed_steps(), history.steps.size());
   return history;
 }

@@ -296,7 +296,12 @@ trace::Result<Stream> BuildStream(const std::string& path, const StreamOptions& 
 trace::Result<Stream> BuildStream(const std::shared_ptr<trace::TraceFile>& file,
                                   const std::shared_ptr<const model::Tables>& tables,
                                   const std::shared_ptr<const model::StackTable>& stacks,
-                                  const timeline::Scan& scan, const StreamOptions& options) {
+                                  const timeline::Scan& whole, const StreamOptions& options) {
+  // A request that was left out cannot be replayed: the steps in front of the first gap are all that counts.
+  const uint64_t until = tables->dropped.empty() ? UINT64_MAX : tables->dropped.front().first_sequence - 1;
+  const timeline::Scan front =
+      until == UINT64_MAX ? timeline::Scan() : timeline::ScanTraceUntil(file, tables, stacks, until);
+  const timeline::Scan& scan = until == UINT64_MAX ? whole : front;
   std::optional<uint32_t> device = options.device;
   for (const auto& [index, scanned] : scan.devices) {
     if (options.device || scanned.block_allocations == 0) continue;
@@ -309,13 +314,15 @@ trace::Result<Stream> BuildStream(const std::shared_ptr<trace::TraceFile>& file,
                             ", which is what a forecast replays."};
   }
   Builder builder(*tables, *stacks, scan, *device);
-  attribution::ForEachLife(file, tables, stacks, scan, [&](const Life& life) { builder.Add(life); });
+  attribution::ForEachLife(
+      file, tables, stacks, scan, [&](const Life& life) { builder.Add(life); }, nullptr, until);
   const timeline::DeviceScan& scanned = scan.devices.at(*device);
   if (scanned.EndedOutOfMemory() && scanned.refusals.back().caching_allocator) {
     builder.AddRefusal(scanned.refusals.back());
   }
   Stream stream = std::move(builder).Finish();
   FillFacts(*file, *tables, scan, *device, &stream.facts);
+  if (until != UINT64_MAX) stream.facts.steps_recorded = whole.completed_steps;
   if (options.batch != 0) stream.facts.batch = options.batch;
   stream.batch = stream.facts.batch;
   SetLawsByRule(&stream);

@@ -140,6 +140,9 @@ struct RunFacts {
   bool whole = true;
   bool step_finished = false;  // the step that died was finished after the one before it (unfinished_step.h)
   bool lost_events = false;
+  // Of a run whose trace was kept below a limit: the steps that were recorded; `steps` is how many at its
+  // front are whole, which is what the stream is of. 0: all.
+  uint64_t steps_recorded = 0;
   uint64_t requests_without_size = 0;  // whose block size stands for the size asked for
 };
 

@@ -51,6 +51,10 @@ class TableBuilder {
         return Parse<v1::Loss>(event, &TableBuilder::AddLoss);
       case PacketKind::kTrailer:
         return Parse<v1::Trailer>(event, &TableBuilder::AddTrailer);
+      case PacketKind::kDropped:
+        return Parse<v1::Dropped>(event, &TableBuilder::AddDropped);
+      case PacketKind::kStepSummary:
+        return Parse<v1::StepSummary>(event, &TableBuilder::AddStepSummary);
       default:
         return true;
     }
@@ -59,6 +63,12 @@ class TableBuilder {
   // Features name themselves by a string that may be defined after them.
   void Finish() {
     tables_->modules.Sort();
+    std::stable_sort(
+        tables_->step_summaries.begin(), tables_->step_summaries.end(),
+        [](const StepSummaryRow& a, const StepSummaryRow& b) { return a.first_step < b.first_step; });
+    std::stable_sort(
+        tables_->dropped.begin(), tables_->dropped.end(),
+        [](const DroppedRow& a, const DroppedRow& b) { return a.first_sequence < b.first_sequence; });
     for (const v1::Feature& feature : features_) {
       tables_->features[std::string(tables_->Text(StringId{feature.name()}))] = feature;
     }
@@ -112,6 +122,14 @@ class TableBuilder {
   void AddDevice(const Event&, const v1::Device& row) { tables_->devices[row.device()].MergeFrom(row); }
   void AddFeature(const Event&, const v1::Feature& row) { features_.push_back(row); }
   void AddLoss(const Event&, const v1::Loss& row) { tables_->losses.push_back(row); }
+  void AddDropped(const Event&, const v1::Dropped& row) {
+    tables_->dropped.push_back(
+        {row.first_sequence(), row.last_sequence(), row.events(), row.first_step(), row.steps()});
+  }
+  void AddStepSummary(const Event&, const v1::StepSummary& row) {
+    tables_->step_summaries.push_back({row.first_step(), row.steps(), row.device(), row.peak(), row.low(),
+                                       row.reserved(), row.driver(), row.retries()});
+  }
   void AddTrailer(const Event&, const v1::Trailer& row) {
     tables_->trailer = row;
     tables_->has_trailer = true;

@@ -110,6 +110,27 @@ class ModuleTable {
   std::unordered_map<uint64_t, std::vector<ModuleName>> by_object_;
 };
 
+// What a step took on a device, as the recorder counted it: also of steps whose events were dropped.
+struct StepSummaryRow {
+  uint64_t first_step = 0;
+  uint64_t steps = 0;
+  uint32_t device = 0;
+  uint64_t peak = 0;
+  uint64_t low = 0;
+  uint64_t reserved = 0;
+  uint64_t driver = 0;
+  uint64_t retries = 0;
+};
+
+// A part of the sequence of which only the lasting effect is in the trace.
+struct DroppedRow {
+  uint64_t first_sequence = 0;
+  uint64_t last_sequence = 0;
+  uint64_t events = 0;
+  uint64_t first_step = 0;
+  uint64_t steps = 0;
+};
+
 struct Tables {
   Table<StringId, std::string> strings;
   Table<CodeId, CodeRow> codes;
@@ -122,6 +143,8 @@ struct Tables {
   std::map<uint32_t, v1::Device> devices;
   std::map<std::string, v1::Feature> features;  // by name; the newest wins
   std::vector<v1::Loss> losses;
+  std::vector<StepSummaryRow> step_summaries;  // in the order of steps
+  std::vector<DroppedRow> dropped;             // in the order of the sequence
   v1::Trailer trailer;
   bool has_trailer = false;
 

@@ -1,7 +1,11 @@
 #include "analyzer/report/forecast.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
+
+#include "analyzer/report/units.h"
 
 namespace vramtrace::report {
 namespace {
@@ -283,6 +287,12 @@ class Maker {
       Note("information", "step_finished",
            "The run ended out of memory inside a step; the rest of that step is taken from the one before "
            "it.");
+    }
+    if (facts.steps_recorded != 0) {
+      Note("information", "retained_steps",
+           fmt::format("The trace was kept below its limit: of the run's {} steps the first {} are whole and "
+                       "the forecast is of them. A peak that came later is not in it.",
+                       Grouped(facts.steps_recorded), Grouped(facts.steps)));
     }
     if (facts.lost_events) {
       Note("loss", "lost_events", "Events were lost while recording: the band is wider.");

@@ -138,6 +138,12 @@ void AddDeviceNotes(uint32_t index, const timeline::DeviceScan& device, NoteWrit
             "sum here.",
             index, Size(device.managed_peak)));
   }
+  if (device.dropped_peak > 0) {
+    notes->Add(Severity::kLoss, "PeakLeftOut",
+               fmt::format("GPU {}: step {} reached {} allocated, more than any step whose events are in the "
+                           "trace: the peak that is explained is not the highest. Raise VRAMTRACE_MAX_SIZE.",
+                           index, Grouped(device.dropped_peak_step), Size(device.dropped_peak)));
+  }
   const bool ended = device.EndedOutOfMemory();
   const uint64_t survived = device.refusal_count - (ended ? 1 : 0);
   if (survived > 0) {
@@ -149,10 +155,28 @@ void AddDeviceNotes(uint32_t index, const timeline::DeviceScan& device, NoteWrit
 
 }  // namespace
 
+namespace {
+
+void AddRetentionNote(const model::Tables& tables, const timeline::Scan& scan, NoteWriter* notes) {
+  if (tables.dropped.empty()) return;
+  uint64_t steps = 0;
+  for (const model::DroppedRow& row : tables.dropped) steps += row.steps;
+  if (steps == 0) return;
+  notes->Add(
+      Severity::kInformation, "SummarizedSteps",
+      fmt::format("Of {} steps {} are in the trace in full and {} as a summary each (peak, least, "
+                  "reserved, events, retries).",
+                  Grouped(scan.completed_steps),
+                  Grouped(scan.completed_steps - std::min(steps, scan.completed_steps)), Grouped(steps)));
+}
+
+}  // namespace
+
 void AddNotes(const trace::TraceFile& file, const model::Tables& tables, const timeline::Scan& scan,
               v1::Report* report) {
   NoteWriter notes(report);
   AddLoadNotes(file.statistics(), *report, &notes);
+  AddRetentionNote(tables, scan, &notes);
   AddRecorderNotes(tables, &notes);
   for (const auto& [index, device] : scan.devices) AddDeviceNotes(index, device, &notes);
   constexpr uint64_t kWorthSaying = 1024 * 1024;

@@ -7,9 +7,10 @@ namespace {
 
 using trace::MemoryKind;
 
-// Managed pages live where they were touched last, imported memory is counted by its owner.
+// Managed pages live where they were touched last, imported memory is counted by its owner, a graph's node is
+// an address.
 bool TakesDeviceMemory(MemoryKind kind) {
-  return kind != MemoryKind::kManaged && kind != MemoryKind::kImported;
+  return kind != MemoryKind::kManaged && kind != MemoryKind::kImported && kind != MemoryKind::kGraph;
 }
 
 bool IsSegmentOfCachingAllocator(MemoryKind kind, bool caching_caller) {
@@ -128,6 +129,12 @@ void DeviceMemory::DriverFree(const trace::Event& event) {
 void DeviceMemory::ReleasePhysical(uint64_t handle) {
   const auto found = physical_.find(handle);
   if (found == physical_.end()) {
+    const auto imported = segments_.find(handle);  // another process's
+    if (imported != segments_.end() && imported->second.kind == MemoryKind::kImported) {
+      --foreign_segments_;
+      segments_.erase(imported);
+      return;
+    }
     ++contradictions_.driver_free_unknown;
     return;
   }

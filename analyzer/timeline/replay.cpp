@@ -61,7 +61,9 @@ void Replay::ApplyStep(const Event& event) {
   if (step.edge() != v1::Step::EDGE_OPTIMIZER_END) return;
   // Several optimizers end the same step.
   if (completed_steps_ > 0 && step.number() < current_step_) return;
-  ++completed_steps_;
+  // Of steps that retention left out only the last one's end is in the trace.
+  const bool skipped = !tables_->dropped.empty() && step.number() > current_step_;
+  completed_steps_ += skipped ? step.number() - current_step_ + 1 : 1;
   current_step_ = step.number() + 1;
 }
 

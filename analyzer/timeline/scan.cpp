@@ -41,9 +41,13 @@ class Scanner {
     scan_.frame_sites.resize(tables->frames.size());
   }
 
-  Scan Run() {
-    trace::EventStream stream(file_, trace::EventStream::Counting::kCount);
-    while (const trace::Event* event = stream.Next()) Add(*event);
+  Scan Run(trace::EventStream::Counting counting, uint64_t until) {
+    trace::EventStream stream(file_, counting);
+    while (const trace::Event* event = stream.Next()) {
+      if (event->has_sequence && event->sequence > until) break;
+      Add(*event);
+    }
+    if (until == UINT64_MAX) AddSummaries();
     scan_.completed_steps = replay_.completed_steps();
     for (auto& [index, device] : replay_.devices()) {
       DeviceScan& result = scan_.devices[index];
@@ -88,6 +92,34 @@ class Scanner {
     if (!tables_->stacks.Has(event.stack) && event.stack != model::StackId::kNone) {
       file_->statistics().Add(Statistic::kUnknownReference);
     }
+  }
+
+  // What the recorder counted of steps whose events it left out.
+  void AddSummaries() {
+    if (tables_->dropped.empty()) return;
+    for (const model::StepSummaryRow& row : tables_->step_summaries) {
+      const auto found = scan_.devices.find(row.device);
+      if (found == scan_.devices.end()) continue;
+      DeviceScan& device = found->second;
+      const uint64_t end = row.first_step + std::min<uint64_t>(row.steps, kMaxStepPeaks);
+      for (uint64_t step = row.first_step; step < std::min<uint64_t>(end, kMaxStepPeaks); ++step) {
+        // Of one step the summary is exact, also where a part of it was left out.
+        if (row.steps != 1 && !IsDropped(step)) continue;
+        if (device.step_peaks.size() <= step) device.step_peaks.resize(step + 1);
+        device.step_peaks[step] = std::max(device.step_peaks[step], row.peak);
+      }
+      if (row.peak > std::max(device.dropped_peak, device.allocated.bytes) && device.block_allocations > 0) {
+        device.dropped_peak = row.peak;
+        device.dropped_peak_step = row.first_step;
+      }
+    }
+  }
+
+  [[nodiscard]] bool IsDropped(uint64_t step) const {
+    return std::any_of(tables_->dropped.begin(), tables_->dropped.end(),
+                       [step](const model::DroppedRow& row) {
+                         return step >= row.first_step && step - row.first_step < row.steps;
+                       });
   }
 
   void AddToDevice(const Event& event, const Applied& applied, DeviceScan* device) {
@@ -313,7 +345,13 @@ bool DeviceScan::EndedOutOfMemory() const {
 Scan ScanTrace(const std::shared_ptr<trace::TraceFile>& file,
                const std::shared_ptr<const model::Tables>& tables,
                const std::shared_ptr<const model::StackTable>& stacks) {
-  return Scanner(file, tables, stacks).Run();
+  return Scanner(file, tables, stacks).Run(trace::EventStream::Counting::kCount, UINT64_MAX);
+}
+
+Scan ScanTraceUntil(const std::shared_ptr<trace::TraceFile>& file,
+                    const std::shared_ptr<const model::Tables>& tables,
+                    const std::shared_ptr<const model::StackTable>& stacks, uint64_t until) {
+  return Scanner(file, tables, stacks).Run(trace::EventStream::Counting::kSilent, until);
 }
 
 }  // namespace vramtrace::timeline

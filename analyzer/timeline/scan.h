@@ -62,6 +62,9 @@ struct DeviceScan {
   Contradictions contradictions;
   CounterCheck counters;
   uint64_t total_bytes = 0;
+  // The most that a step took whose events were left out, where no step in the trace took as much.
+  uint64_t dropped_peak = 0;
+  uint64_t dropped_peak_step = 0;
   uint64_t context_bytes = 0;  // what the device held just after the context came; 0: not known
   // The newest refusal was followed by no successful allocation: the run ended there.
   [[nodiscard]] bool EndedOutOfMemory() const;
@@ -125,5 +128,10 @@ struct Scan {
 [[nodiscard]] Scan ScanTrace(const std::shared_ptr<trace::TraceFile>& file,
                              const std::shared_ptr<const model::Tables>& tables,
                              const std::shared_ptr<const model::StackTable>& stacks);
+
+// The same of the events up to a number, for a part of a run. What the file lacks was counted before.
+[[nodiscard]] Scan ScanTraceUntil(const std::shared_ptr<trace::TraceFile>& file,
+                                  const std::shared_ptr<const model::Tables>& tables,
+                                  const std::shared_ptr<const model::StackTable>& stacks, uint64_t until);
 
 }  // namespace vramtrace::timeline

@@ -11,7 +11,7 @@ using protozero::pbf_wire_type;
 
 constexpr uint32_t kSequenceDelta = 1;
 constexpr uint32_t kTimeDelta = 2;
-constexpr uint32_t kLastKnownBody = static_cast<uint32_t>(PacketKind::kThread);
+constexpr uint32_t kLastKnownBody = static_cast<uint32_t>(PacketKind::kStepSummary);
 
 // Cases are (field, wire type) pairs: a field of another wire type is skipped like an unknown one.
 constexpr uint32_t Varint(uint32_t field) { return protozero::tag_and_type(field, pbf_wire_type::varint); }
@@ -293,6 +293,17 @@ void DecodeMemoryUnmap(pbf_reader reader, const ChunkClock& clock, Event* event)
   }
 }
 
+// Of what was dropped on purpose the stream needs to know how much.
+void DecodeDropped(pbf_reader reader, Event* event) {
+  while (reader.next()) {
+    if (reader.tag_and_type() == Varint(3)) {
+      event->dropped = reader.get_uint64();
+    } else {
+      reader.skip();
+    }
+  }
+}
+
 void DecodeBody(pbf_reader body, const ChunkClock& clock, Event* event) {
   event->address = clock.base_address;  // a delta of zero is not written
   switch (event->kind) {
@@ -316,6 +327,8 @@ void DecodeBody(pbf_reader body, const ChunkClock& clock, Event* event) {
       return DecodeMemoryMap(body, clock, event);
     case PacketKind::kMemoryUnmap:
       return DecodeMemoryUnmap(body, clock, event);
+    case PacketKind::kDropped:
+      return DecodeDropped(body, event);
     default:
       return;
   }

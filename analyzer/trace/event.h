@@ -38,6 +38,8 @@ enum class PacketKind : uint8_t {
   kMemoryMap = 27,
   kMemoryUnmap = 28,
   kThread = 29,
+  kDropped = 30,
+  kStepSummary = 31,
 };
 
 // Packets without a place in the order of events.
@@ -53,6 +55,7 @@ enum class MemoryKind : uint8_t {
   kPhysical = 3,
   kImported = 4,
   kArray = 5,
+  kGraph = 6,
 };
 
 // Values of MemoryQuery.Reason in vramtrace.proto.
@@ -103,6 +106,7 @@ struct Event {
   uint64_t handle = 0;  // MemoryMap
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
+  uint64_t dropped = 0;  // Dropped: events that were left out on purpose
 
   // The message inside the packet, for kinds that are not decoded here. Valid until the stream advances.
   std::string_view body;

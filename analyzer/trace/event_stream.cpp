@@ -72,6 +72,7 @@ void EventStream::OpenDueChunks() {
     cursor->packets = PacketCursor(cursor->buffer);
     cursor->clock = {place.fields.base_sequence, place.fields.base_time_ns, place.fields.base_address,
                      ThreadId{place.fields.thread}};
+    cursor->superseded = place.fields.kind == ChunkKind::kEvents && !file_->kept().empty();
     if (!Advance(cursor.get())) continue;
     open_.push_back(std::move(cursor));
     std::push_heap(open_.begin(), open_.end(), later);
@@ -85,19 +86,40 @@ void EventStream::OpenDueChunks() {
 void EventStream::CountSequence(const Event& event) {
   if (!event.has_sequence) return;
   if (any_sequence_ && event.sequence > last_sequence_ + 1) {
-    file_->statistics().Add(Statistic::kSequenceGap, event.sequence - last_sequence_ - 1);
+    missing_ += event.sequence - last_sequence_ - 1;
   }
   any_sequence_ = true;
   last_sequence_ = std::max(last_sequence_, event.sequence);
+}
+
+bool EventStream::Superseded(const Cursor& cursor) {
+  const std::vector<KeptRange>& kept = file_->kept();
+  const uint64_t sequence = cursor.head.sequence;
+  while (kept_ < kept.size() && kept[kept_].last < sequence) ++kept_;
+  return kept_ < kept.size() && kept[kept_].first <= sequence;
+}
+
+// Once, at the end.
+void EventStream::CountMissing() {
+  if (ended_) return;
+  ended_ = true;
+  LoadStatistics& statistics = file_->statistics();
+  if (missing_ > dropped_) statistics.Add(Statistic::kSequenceGap, missing_ - dropped_);
+  if (dropped_ > 0) statistics.Add(Statistic::kDroppedEvents, dropped_);
 }
 
 const Event* EventStream::Next() {
   for (;;) {
     if (current_ != nullptr && !Advance(current_.get())) current_.reset();
     OpenDueChunks();
-    if (current_ == nullptr) return nullptr;
+    if (current_ == nullptr) {
+      if (counting_) CountMissing();
+      return nullptr;
+    }
     const Event& head = current_->head;
+    if (current_->superseded && Superseded(*current_)) continue;
     if (counting_) CountSequence(head);
+    if (head.kind == PacketKind::kDropped) dropped_ += head.dropped;
     if (head.kind != PacketKind::kNone) return &head;
   }
 }

@@ -35,17 +35,24 @@ class EventStream {
     PacketCursor packets{{}};
     ChunkClock clock;
     Event head;
+    bool superseded = false;  // a chunk of events: kept ranges stand for parts of it
   };
 
   void OpenDueChunks();
   [[nodiscard]] bool Advance(Cursor* cursor);
+  [[nodiscard]] bool Superseded(const Cursor& cursor);
   void CountSequence(const Event& event);
+  void CountMissing();
 
   std::shared_ptr<TraceFile> file_;
   bool counting_;
   std::vector<ChunkPlace> waiting_;            // by descending base_sequence: the next to open is the last
   std::vector<std::unique_ptr<Cursor>> open_;  // a heap, the smallest sequence first
   std::unique_ptr<Cursor> current_;            // the cursor whose head was handed out
+  size_t kept_ = 0;       // the first of the file's kept ranges that ends at the merge's place or later
+  uint64_t missing_ = 0;  // numbers that did not come
+  uint64_t dropped_ = 0;  // of those, left out on purpose
+  bool ended_ = false;
   uint64_t last_sequence_ = 0;
   bool any_sequence_ = false;
 };

@@ -41,13 +41,18 @@ ChunkFields HeaderAt(int descriptor, uint64_t offset) {
 
 // The header is read before the packets: what it commits was written before it.
 bool TraceTail::ReadChunkAt(int descriptor, uint64_t offset, Batch* batch) {
-  Place& place = places_[offset];
-  if (place.finished) return false;
   const ChunkFields fields = HeaderAt(descriptor, offset);
   const bool usable = fields.magic == kChunkMagic && fields.file_id == file_id_ &&
                       fields.header_bytes >= sizeof(ChunkHeader) && fields.header_bytes <= chunk_bytes_ &&
                       fields.committed <= chunk_bytes_ - fields.header_bytes;
-  if (!usable) return false;
+  // Copies of what was handed out when it was written.
+  if (!usable || fields.kind == ChunkKind::kKept) return false;
+  Place& place = places_[offset];
+  // The recorder gave the chunk back and uses its place for another one.
+  const bool reused =
+      place.base_time_ns != fields.base_time_ns || place.base_sequence != fields.base_sequence;
+  if (reused) place = {.base_time_ns = fields.base_time_ns, .base_sequence = fields.base_sequence};
+  if (place.finished) return false;
   place.finished = fields.Sealed();
   if (fields.committed <= place.read) return false;
   if (place.read == 0) {

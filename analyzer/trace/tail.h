@@ -32,8 +32,10 @@ class TraceTail {
  private:
   // How far a chunk has been read.
   struct Place {
+    uint64_t base_time_ns = 0;  // of the chunk that was there
+    uint64_t base_sequence = 0;
     uint64_t read = 0;  // bytes of packets
-    ChunkClock clock;
+    ChunkClock clock{};
     bool finished = false;  // sealed and read to its end
   };
   struct Batch {

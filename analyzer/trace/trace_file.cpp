@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <set>
 
 namespace vramtrace::trace {
 
@@ -118,6 +120,38 @@ void TraceFile::ReadHeaders(uint64_t chunk_bytes) {
     }
     chunks_.push_back({offset, index, chunk.fields});
   }
+  ChooseKeptRanges();
+}
+
+// A range counts when all of its chunks are there and no larger one holds it: a process that was killed while
+// it copied leaves a range without its last chunk, or an older range beside the one that replaces it.
+void TraceFile::ChooseKeptRanges() {
+  struct Parts {
+    uint64_t count = 0;
+    uint64_t last_part = UINT64_MAX;
+  };
+  std::map<std::pair<uint64_t, uint64_t>, Parts> ranges;  // by the first number, the largest range first
+  const auto key_of = [](const ChunkFields& fields) {
+    return std::pair(fields.range_first, ~fields.range_last);
+  };
+  for (const ChunkPlace& place : chunks_) {
+    if (place.fields.kind != ChunkKind::kKept) continue;
+    Parts& parts = ranges[key_of(place.fields)];
+    ++parts.count;
+    if ((place.fields.flags & kChunkLastPart) != 0) parts.last_part = place.fields.part;
+  }
+  std::set<std::pair<uint64_t, uint64_t>> chosen;
+  for (const auto& [key, parts] : ranges) {
+    const KeptRange range{key.first, ~key.second};
+    const bool complete = parts.last_part != UINT64_MAX && parts.count == parts.last_part + 1;
+    const bool held = !kept_.empty() && range.first <= kept_.back().last;
+    if (!complete || held || range.last < range.first) continue;
+    kept_.push_back(range);
+    chosen.insert(key);
+  }
+  std::erase_if(chunks_, [&](const ChunkPlace& place) {
+    return place.fields.kind == ChunkKind::kKept && !chosen.contains(key_of(place.fields));
+  });
 }
 
 void TraceFile::ReadPackets(const ChunkPlace& place, std::vector<std::byte>* buffer) const {
@@ -125,6 +159,13 @@ void TraceFile::ReadPackets(const ChunkPlace& place, std::vector<std::byte>* buf
   const uint64_t available = begin < size_ ? size_ - begin : 0;
   buffer->resize(static_cast<size_t>(std::min(place.fields.committed, available)));
   buffer->resize(ReadAt(begin, buffer->data(), buffer->size()));
+  // A recorder that still runs may have given the chunk back meanwhile: then these are another one's bytes.
+  std::byte raw[sizeof(ChunkHeader)] = {};
+  const ChunkFields now = DecodeChunkFields({raw, ReadAt(place.offset, raw, sizeof(raw))});
+  if (now.magic != place.fields.magic || now.base_sequence != place.fields.base_sequence ||
+      now.base_time_ns != place.fields.base_time_ns) {
+    buffer->clear();
+  }
 }
 
 }  // namespace vramtrace::trace

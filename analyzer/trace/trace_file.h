@@ -25,6 +25,12 @@ struct ChunkPlace {
   ChunkFields fields;
 };
 
+// A part of the sequence that chunks of kind kKept stand for.
+struct KeptRange {
+  uint64_t first = 0;
+  uint64_t last = 0;
+};
+
 class TraceFile {
  public:
   // Opens `path`, reads every chunk's header and checks the checksums. What is wrong with single chunks goes
@@ -39,6 +45,9 @@ class TraceFile {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] uint64_t size() const { return size_; }
   [[nodiscard]] const std::vector<ChunkPlace>& chunks() const { return chunks_; }
+  // In order and apart. Events of other chunks of events with these numbers are copies that a killed process
+  // did not come to take out.
+  [[nodiscard]] const std::vector<KeptRange>& kept() const { return kept_; }
   [[nodiscard]] LoadStatistics& statistics() { return statistics_; }
   [[nodiscard]] const LoadStatistics& statistics() const { return statistics_; }
 
@@ -50,6 +59,7 @@ class TraceFile {
 
   [[nodiscard]] Result<uint64_t> ReadFirstHeader();  // answers chunk_bytes
   void ReadHeaders(uint64_t chunk_bytes);
+  void ChooseKeptRanges();
   [[nodiscard]] size_t ReadAt(uint64_t offset, std::byte* data, size_t bytes) const;
   [[nodiscard]] Error MakeError(std::optional<uint64_t> offset, std::string message) const;
 
@@ -57,6 +67,7 @@ class TraceFile {
   int descriptor_;
   uint64_t size_;
   std::vector<ChunkPlace> chunks_;
+  std::vector<KeptRange> kept_;
   LoadStatistics statistics_;
 };
 

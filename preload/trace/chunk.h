@@ -17,16 +17,18 @@ namespace vramtrace::trace {
 
 inline constexpr uint64_t kChunkMagic = 0x314b4e4843545256;  // "VRTCHNK1", little-endian
 inline constexpr uint32_t kFormatMajor = 1;                  // a reader refuses a newer one
-inline constexpr uint32_t kFormatMinor = 0;                  // informative
+inline constexpr uint32_t kFormatMinor = 1;                  // informative
 inline constexpr uint64_t kDefaultChunkBytes = 256 * 1024;
 
 enum class ChunkKind : uint32_t {
   kTables = 1,  // interned tables, labels, process and device packets: never recycled
   kEvents = 2,  // one thread's events
+  kKept = 3,  // what is kept of a range of the sequence, copied from chunks of kEvents: stands for the range
 };
 
 enum ChunkFlags : uint32_t {
-  kChunkSealed = 1,  // full or ended; `checksum` covers the committed packets
+  kChunkSealed = 1,    // full or ended; `checksum` covers the committed packets
+  kChunkLastPart = 2,  // kKept: the range's last chunk. Set when all of its chunks are written
 };
 
 struct ChunkHeader {
@@ -47,7 +49,10 @@ struct ChunkHeader {
   uint64_t base_sequence;              // Packet.sequence_delta adds up from here
   uint64_t base_address;               // address_delta is relative to this, not accumulated
   uint64_t file_id;                    // random; the same in every chunk of a file
-  uint8_t reserved[24];
+  uint64_t range_first;                // kKept: sequence numbers [range_first, range_last]; else 0
+  uint64_t range_last;
+  uint32_t part;  // kKept: place among the range's chunks, from 0
+  uint8_t reserved[4];
 };
 static_assert(sizeof(ChunkHeader) == 128);
 static_assert(offsetof(ChunkHeader, committed) == 40);

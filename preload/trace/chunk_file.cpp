@@ -99,7 +99,10 @@ FileStatus ChunkFile::Grow(uint64_t needed) noexcept {
   }
   if (needed <= reserved_bytes_) return FileStatus::kOk;
   const uint64_t chunk = settings_.chunk_bytes;
-  const uint64_t ahead = std::clamp(reserved_bytes_ / 10 / chunk * chunk, uint64_t{0}, kMaxReserveAhead);
+  uint64_t ahead = std::clamp(reserved_bytes_ / 10 / chunk * chunk, uint64_t{0}, kMaxReserveAhead);
+  if (settings_.max_file_bytes != 0) {
+    ahead = std::min(ahead, (settings_.max_file_bytes - needed) / chunk * chunk);
+  }
   if (ahead > 0 && Reserve(needed + ahead) == FileStatus::kOk) return FileStatus::kOk;
   return Reserve(needed);
 }
@@ -132,6 +135,13 @@ FileStatus ChunkFile::Map(ChunkMemory* memory) noexcept {
 FileStatus ChunkFile::Allocate(ChunkMemory* memory) noexcept {
   const std::lock_guard lock(mutex_);
   if (finished_ || descriptor_ < 0) return Failed(EBADF);
+  if (recycled_count_ > 0) {
+    if (!OwnDescriptor()) return FileStatus::kVanished;
+    memory->index = recycled_[recycled_count_ - 1];
+    const FileStatus mapped = Map(memory);
+    if (mapped == FileStatus::kOk) --recycled_count_;
+    return mapped;
+  }
   const uint64_t index = next_index_.load(std::memory_order_relaxed);
   const uint64_t end = (index + 1) * settings_.chunk_bytes;
   if (settings_.max_file_bytes != 0 && end > settings_.max_file_bytes) return FileStatus::kSizeLimit;
@@ -145,6 +155,57 @@ FileStatus ChunkFile::Allocate(ChunkMemory* memory) noexcept {
 void ChunkFile::Release(const ChunkMemory& memory) noexcept {
   UnguardMapping(memory.bytes);
   munmap(memory.bytes, settings_.chunk_bytes);
+}
+
+FileStatus ChunkFile::Recycle(uint64_t index) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (finished_ || descriptor_ < 0) return Failed(EBADF);
+  if (recycled_ == nullptr) {
+    void* const room = mmap(nullptr, MaxChunks() * sizeof(*recycled_), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return Failed(errno);
+    recycled_ = static_cast<uint32_t*>(room);
+  }
+  if (!OwnDescriptor()) return FileStatus::kVanished;
+  constexpr uint64_t kNoMagic = 0;
+  ssize_t written = 0;
+  do {
+    written =
+        pwrite(descriptor_, &kNoMagic, sizeof(kNoMagic), static_cast<off_t>(index * settings_.chunk_bytes));
+  } while (written < 0 && errno == EINTR);
+  if (written != sizeof(kNoMagic)) return Failed(written < 0 ? errno : EIO);
+  recycled_[recycled_count_++] = static_cast<uint32_t>(index);
+  return FileStatus::kOk;
+}
+
+FileStatus ChunkFile::MapForReading(uint64_t index, ChunkMemory* memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!OwnDescriptor()) return FileStatus::kVanished;
+  const size_t size = settings_.chunk_bytes;
+  const auto offset = static_cast<off_t>(index * size);
+  void* const bytes = plain_ ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                             : mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_POPULATE, descriptor_, offset);
+  if (bytes == MAP_FAILED) return Failed(errno);
+  madvise(bytes, size, MADV_DONTFORK);
+  *memory = {.bytes = static_cast<std::byte*>(bytes), .index = index, .file = this};
+  if (!plain_) {
+    GuardMapping(bytes, size);
+    return FileStatus::kOk;
+  }
+  for (size_t done = 0; done < size;) {
+    const ssize_t got =
+        pread(descriptor_, memory->bytes + done, size - done, offset + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return FileStatus::kOk;
+}
+
+uint64_t ChunkFile::FreeChunks() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (settings_.max_file_bytes == 0) return UINT64_MAX;
+  return MaxChunks() - next_index_.load(std::memory_order_relaxed) + recycled_count_;
 }
 
 FileStatus ChunkFile::WriteThrough(const ChunkMemory& memory, size_t offset, size_t size) noexcept {

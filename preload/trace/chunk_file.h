@@ -57,8 +57,22 @@ class ChunkFile {
   // ever overwritten. `path` must be absolute or stay right for as long as the process keeps its folder.
   [[nodiscard]] FileStatus Create(const char* path, const Settings& settings) noexcept;
 
-  // The next chunk, all zeros. Any thread.
+  // The next chunk: one that was given back, else a new one at the file's end. Its magic is zero; behind its
+  // header lies anything. Any thread.
   [[nodiscard]] FileStatus Allocate(ChunkMemory* memory) noexcept;
+
+  // Gives a chunk back that nobody has mapped any more: its magic becomes zero, its place is used again.
+  [[nodiscard]] FileStatus Recycle(uint64_t index) noexcept;
+
+  // A sealed chunk's bytes to read; Release() ends it.
+  [[nodiscard]] FileStatus MapForReading(uint64_t index, ChunkMemory* memory) noexcept;
+
+  // Chunks that Allocate() can still hand out under the size limit; UINT64_MAX without one.
+  [[nodiscard]] uint64_t FreeChunks() noexcept;
+  // As many chunks as the size limit allows; UINT64_MAX without one.
+  [[nodiscard]] uint64_t MaxChunks() const noexcept {
+    return settings_.max_file_bytes == 0 ? UINT64_MAX : settings_.max_file_bytes / settings_.chunk_bytes;
+  }
 
   // Unmaps a chunk that its owner will not touch again.
   void Release(const ChunkMemory& memory) noexcept;
@@ -100,6 +114,8 @@ class ChunkFile {
   bool plain_ = false;
   bool finished_ = false;
   uint64_t reserved_bytes_ = 0;
+  uint32_t* recycled_ = nullptr;  // places of chunks that were given back; room for every one of the file
+  size_t recycled_count_ = 0;
   std::atomic<uint64_t> next_index_ = 0;
   std::atomic<int> last_error_ = 0;
   char path_[kMaxPathBytes] = {};

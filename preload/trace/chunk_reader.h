@@ -31,6 +31,9 @@ struct ChunkFields {
   uint64_t base_sequence = 0;
   uint64_t base_address = 0;
   uint64_t file_id = 0;
+  uint64_t range_first = 0;
+  uint64_t range_last = 0;
+  uint32_t part = 0;
 
   [[nodiscard]] bool Sealed() const { return (flags & kChunkSealed) != 0; }
 };
@@ -77,6 +80,9 @@ inline ChunkFields DecodeChunkFields(std::span<const std::byte> bytes) {
   read(offsetof(ChunkHeader, base_sequence), &fields.base_sequence);
   read(offsetof(ChunkHeader, base_address), &fields.base_address);
   read(offsetof(ChunkHeader, file_id), &fields.file_id);
+  read(offsetof(ChunkHeader, range_first), &fields.range_first);
+  read(offsetof(ChunkHeader, range_last), &fields.range_last);
+  read(offsetof(ChunkHeader, part), &fields.part);
   return fields;
 }
 

@@ -40,6 +40,9 @@ FileStatus ChunkWriter::Open(const ChunkMemory& memory, const ChunkIdentity& ide
   header->base_sequence = identity.base_sequence;
   header->base_address = identity.base_address;
   header->file_id = identity.file_id;
+  header->range_first = identity.range_first;
+  header->range_last = identity.range_last;
+  header->part = identity.part;
   __atomic_store_n(&header->magic, kChunkMagic, __ATOMIC_RELEASE);
   if (memory_.file == nullptr) return FileStatus::kOk;
   return memory_.file->WriteThrough(memory_, 0, sizeof(ChunkHeader));
@@ -91,10 +94,12 @@ FileStatus ChunkWriter::Append(std::span<const std::byte> packet, const PacketSt
   return memory_.file->WriteThrough(memory_, 0, sizeof(ChunkHeader));
 }
 
-FileStatus ChunkWriter::Seal() noexcept {
+uint64_t ChunkWriter::BaseSequence() const noexcept { return Header()->base_sequence; }
+
+FileStatus ChunkWriter::Seal(uint32_t also) noexcept {
   ChunkHeader* const header = Header();
   header->checksum = Crc32c(0, memory_.bytes + sizeof(ChunkHeader), committed_);
-  header->flags.fetch_or(kChunkSealed, std::memory_order_release);
+  header->flags.fetch_or(kChunkSealed | also, std::memory_order_release);
   if (memory_.file == nullptr) return FileStatus::kOk;
   return memory_.file->WriteThrough(memory_, 0, sizeof(ChunkHeader));
 }

@@ -21,6 +21,9 @@ struct ChunkIdentity {
   uint64_t base_time_ns = 0;
   uint64_t base_sequence = 0;
   uint64_t base_address = 0;
+  uint64_t range_first = 0;  // kKept only
+  uint64_t range_last = 0;
+  uint32_t part = 0;
 };
 
 class ChunkWriter {
@@ -50,8 +53,12 @@ class ChunkWriter {
   // Appends a packet that was encoded with `stamp`, and commits it. The caller has checked Room().
   [[nodiscard]] FileStatus Append(std::span<const std::byte> packet, const PacketStamp& stamp) noexcept;
 
-  // Marks the chunk complete, with its checksum.
-  [[nodiscard]] FileStatus Seal() noexcept;
+  // Marks the chunk complete, with its checksum; `also`: further flags.
+  [[nodiscard]] FileStatus Seal(uint32_t also = 0) noexcept;
+
+  // Numbers that the chunk's packets lie between.
+  [[nodiscard]] uint64_t BaseSequence() const noexcept;
+  [[nodiscard]] uint64_t LastSequence() const noexcept { return last_sequence_; }
 
   // Seals nothing, gives the memory back.
   void Close() noexcept;

@@ -4,6 +4,7 @@
 #include <protozero/types.hpp>
 #include <protozero/varint.hpp>
 
+#include "preload/trace/fields.h"
 #include "preload/trace/text.h"
 
 namespace vramtrace::trace {
@@ -63,6 +64,17 @@ class Writer {
     inner.Add(2, fields.operator_name);
     inner.Add(3, fields.node_thread);
     AddBytes(tag, inner.Written());
+  }
+
+  // Every field of an encoded message as it stands, but for those whose number's bit is set.
+  void AddFields(std::span<const std::byte> message, uint32_t left_out) {
+    FieldCursor cursor(message);
+    for (Field field; cursor.Next(&field);) {
+      if (field.number < 32 && (left_out >> field.number & 1) != 0) continue;
+      if (!Fits(field.bytes.size())) return;
+      std::memcpy(cursor_, field.bytes.data(), field.bytes.size());
+      cursor_ += field.bytes.size();
+    }
   }
 
   // The tag and the length of a message whose bytes stand behind this writer's.
@@ -319,6 +331,35 @@ void Write(Writer& w, const TrailerPacket& p) {
   w.Add(5, p.lost_events);
 }
 
+void Write(Writer& w, const DroppedPacket& p) {
+  w.Add(1, p.first_sequence);
+  w.Add(2, p.last_sequence);
+  w.Add(3, p.events);
+  w.Add(4, p.first_step);
+  w.Add(5, p.steps);
+  w.Add(6, p.first_time_ns);
+  w.Add(7, p.last_time_ns);
+}
+
+void Write(Writer& w, const StepSummaryPacket& p) {
+  w.Add(1, p.first_step);
+  w.Add(2, p.steps);
+  w.Add(3, p.device);
+  w.Add(4, p.peak);
+  w.Add(5, p.low);
+  w.Add(6, p.reserved);
+  w.Add(7, p.driver);
+  w.Add(8, p.events);
+  w.Add(9, p.retries);
+  w.Add(10, p.end_time_ns);
+  w.Add(11, p.last_sequence);
+}
+
+void Write(Writer& w, const CopiedBody& p) {
+  w.AddFields(p.body, p.left_out | uint32_t{1} << p.address_field);
+  if (p.address_field != 0) w.AddSigned(p.address_field, p.address_delta);
+}
+
 // What stands in front of a body: the packet's length, sequence and time, the body's tag and length; each
 // number with the room that a writer wants to see.
 constexpr size_t kHeadBytes = 8 * protozero::max_varint_length;
@@ -355,5 +396,10 @@ std::span<const std::byte> Encode(uint32_t number, const PacketStamp& stamp, con
   }
 VRAMTRACE_TRACE_PACKETS(VRAMTRACE_DEFINE_ENCODER)
 #undef VRAMTRACE_DEFINE_ENCODER
+
+std::span<const std::byte> EncodeCopy(const PacketStamp& stamp, const CopiedBody& body,
+                                      std::span<std::byte> buffer) noexcept {
+  return Encode(body.number, stamp, body, buffer);
+}
 
 }  // namespace vramtrace::trace

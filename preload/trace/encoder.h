@@ -55,12 +55,25 @@ inline constexpr size_t kTableBufferBytes = 2 * kMaxTextBytes + 256;
   X(HostFree, 26)                  \
   X(MemoryMap, 27)                 \
   X(MemoryUnmap, 28)               \
-  X(Thread, 29)
+  X(Thread, 29)                    \
+  X(Dropped, 30)                   \
+  X(StepSummary, 31)
 
 #define VRAMTRACE_DECLARE_ENCODER(Message, number)       \
   [[nodiscard]] std::span<const std::byte> EncodePacket( \
       const PacketStamp& stamp, const Message##Packet& body, std::span<std::byte> buffer) noexcept;
 VRAMTRACE_TRACE_PACKETS(VRAMTRACE_DECLARE_ENCODER)
 #undef VRAMTRACE_DECLARE_ENCODER
+
+// A body that was encoded before, for a chunk with another base address.
+struct CopiedBody {
+  uint32_t number = 0;  // of the body's field in Packet
+  std::span<const std::byte> body{};
+  uint32_t address_field = 0;  // its address_delta's number; 0: it has none
+  int64_t address_delta = 0;   // in the new chunk
+  uint32_t left_out = 0;       // bit n: field n is not copied
+};
+[[nodiscard]] std::span<const std::byte> EncodeCopy(const PacketStamp& stamp, const CopiedBody& body,
+                                                    std::span<std::byte> buffer) noexcept;
 
 }  // namespace vramtrace::trace

@@ -240,6 +240,30 @@ struct LossPacket {
   std::string_view text{};
 };
 
+struct DroppedPacket {
+  uint64_t first_sequence = 0;
+  uint64_t last_sequence = 0;
+  uint64_t events = 0;
+  uint64_t first_step = 0;
+  uint64_t steps = 0;
+  uint64_t first_time_ns = 0;
+  uint64_t last_time_ns = 0;
+};
+
+struct StepSummaryPacket {
+  uint64_t first_step = 0;
+  uint64_t steps = 0;
+  uint32_t device = 0;
+  uint64_t peak = 0;
+  uint64_t low = 0;
+  uint64_t reserved = 0;
+  uint64_t driver = 0;
+  uint64_t events = 0;
+  uint64_t retries = 0;
+  uint64_t end_time_ns = 0;
+  uint64_t last_sequence = 0;
+};
+
 struct TrailerPacket {
   uint64_t events = 0;
   uint64_t block_allocations = 0;

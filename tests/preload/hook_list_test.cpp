@@ -196,7 +196,7 @@ TEST(Exports, AreTheHookedFunctionsAndNothingElse) {
   std::set<std::string> exported;
   std::istringstream lines(ended.text);
   for (std::string line; std::getline(lines, line);) exported.insert(line);
-  std::set<std::string> listed;
+  std::set<std::string> listed = {"InitializeInjection"};  // called by the driver (CUDA_INJECTION64_PATH)
   for (const HookRow& row : hooks::kHooks) listed.insert(row.symbol);
   EXPECT_EQ(exported, listed);
 }

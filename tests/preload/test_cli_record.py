@@ -246,3 +246,8 @@ def test_a_killed_wrapper_takes_the_program_with_it(vramtrace: Command) -> None:
         time.sleep(0.05)
     else:
         assert not Path(f"/proc/{program}").exists()
+
+
+def test_the_limit_is_passed_on(vramtrace: Command) -> None:
+    shown = vramtrace("record", "--max-size", "64MiB", "--", "sh", "-c", "echo $VRAMTRACE_MAX_SIZE")
+    assert shown.output.strip() == "64MiB"

@@ -403,7 +403,7 @@ TEST(RecordOutput, VerboseNamesTheFileAndTheOptions) {
     setenv("VRAMTRACE_MAX_SIZE", "lots", 1);
     RecordBlocks(1);
   });
-  EXPECT_THAT(result.standard_error, HasSubstr("VRAMTRACE_MAX_SIZE=lots makes no sense; using 16GiB"));
+  EXPECT_THAT(result.standard_error, HasSubstr("VRAMTRACE_MAX_SIZE=lots makes no sense; using 2GiB"));
   EXPECT_THAT(result.standard_error, HasSubstr("VRAMTRACE_CHUNK_SIZE=256KiB  "));
   ASSERT_THAT(result.traces, SizeIs(1));
   EXPECT_THAT(result.standard_error, HasSubstr("recording to " + result.traces[0] + "\n"));

@@ -28,7 +28,7 @@ TEST(Options, HaveDefaults) {
   EXPECT_STREQ(options.output, "");
   EXPECT_TRUE(options.record);
   EXPECT_FALSE(options.verbose);
-  EXPECT_EQ(options.max_size, uint64_t{16} << 30);
+  EXPECT_EQ(options.max_size, uint64_t{2} << 30);
   EXPECT_EQ(options.chunk_size, 256U << 10);
   EXPECT_EQ(options.write, WriteChoice::kAutomatic);
 }
@@ -50,15 +50,18 @@ TEST(Options, WhatMakesNoSenseLeavesTheDefault) {
   testing::internal::CaptureStderr();
   const Options options = Read({{"VRAMTRACE_WRITE", "fast"}, {"VRAMTRACE_MAX_SIZE", "-1"}});
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "vramtrace: VRAMTRACE_MAX_SIZE=-1 makes no sense; using 16GiB\n"
+            "vramtrace: VRAMTRACE_MAX_SIZE=-1 makes no sense; using 2GiB\n"
             "vramtrace: VRAMTRACE_WRITE=fast makes no sense; using auto\n");
-  EXPECT_EQ(options.max_size, uint64_t{16} << 30);
+  EXPECT_EQ(options.max_size, uint64_t{2} << 30);
 }
 
 TEST(Options, TheChunkIsWholePagesWithinItsBounds) {
   EXPECT_EQ(Read({{"VRAMTRACE_CHUNK_SIZE", "1"}}).chunk_size, 64U << 10);
   EXPECT_EQ(Read({{"VRAMTRACE_CHUNK_SIZE", "100000"}}).chunk_size, 64U << 10);
-  EXPECT_EQ(Read({{"VRAMTRACE_CHUNK_SIZE", "1GiB"}}).chunk_size, 16U << 20);
+  EXPECT_EQ(Read({{"VRAMTRACE_CHUNK_SIZE", "1GiB"}, {"VRAMTRACE_MAX_SIZE", "0"}}).chunk_size, 16U << 20);
+  // A small file of large chunks would leave nothing to choose from.
+  EXPECT_EQ(Read({{"VRAMTRACE_MAX_SIZE", "32MiB"}}).chunk_size, 128U << 10);
+  EXPECT_EQ(Read({{"VRAMTRACE_MAX_SIZE", "1MiB"}}).chunk_size, 64U << 10);
 }
 
 TEST(ParseBytes, TakesBinaryUnits) {

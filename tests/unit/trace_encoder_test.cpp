@@ -104,6 +104,14 @@ std::vector<Case> Cases() {
       MakeCase(
           "trailer { events: 1 block_allocations: 2 block_frees: 3 driver_allocations: 4 lost_events: 5 }",
           TrailerPacket{1, 2, 3, 4, 5}),
+      MakeCase(
+          "dropped { first_sequence: 1 last_sequence: 2 events: 3 first_step: 4 steps: 5 first_time_ns: 6 "
+          "last_time_ns: 7 }",
+          DroppedPacket{1, 2, 3, 4, 5, 6, 7}),
+      MakeCase(
+          "step_summary { first_step: 1 steps: 2 device: 3 peak: 4 low: 5 reserved: 6 driver: 7 events: 8 "
+          "retries: 9 end_time_ns: 10 last_sequence: 11 }",
+          StepSummaryPacket{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}),
       MakeCase("host_allocate { address_delta: -1 bytes: 2 stack: 3 function: 4 caller: 5 result: 6 }",
                HostAllocatePacket{-1, 2, 3, 4, 5, 6}),
       MakeCase("host_free { address_delta: -1 stack: 2 function: 3 caller: 4 result: 5 }",

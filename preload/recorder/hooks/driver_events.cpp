@@ -14,7 +14,7 @@ constexpr uint64_t kPoolQueryInterval = 10'000'000;  // ns; a memory pool is ask
 // Device memory of this process changes with these, so that the device is worth asking.
 bool ChangesDeviceMemory(const DriverCall& call) {
   return call.space == Space::kDevice && call.kind != record::MemoryKind::kManaged &&
-         call.kind != record::MemoryKind::kImported;
+         call.kind != record::MemoryKind::kImported && call.kind != record::MemoryKind::kGraph;
 }
 
 bool MayQueryNow(const DriverCall& call) {

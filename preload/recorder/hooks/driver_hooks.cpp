@@ -59,6 +59,22 @@ uint64_t ArrayBytes(const Description* description, uint64_t depth) {
          (depth == 0 ? 1 : depth) * description->NumChannels * ElementBytes(description->Format);
 }
 
+// Every level is half as wide, high and deep as the one before.
+uint64_t MipmappedBytes(const CUDA_ARRAY3D_DESCRIPTOR* description, unsigned int levels) {
+  if (description == nullptr) return 0;
+  uint64_t bytes = 0;
+  const auto halved = [](uint64_t side, unsigned int level) {
+    return side == 0 || side >> level > 0 ? side >> level : 1;
+  };
+  for (unsigned int level = 0; level < levels && level < 32; ++level) {
+    CUDA_ARRAY3D_DESCRIPTOR one = *description;
+    one.Width = halved(description->Width, level);
+    one.Height = halved(description->Height, level);
+    bytes += ArrayBytes(&one, halved(description->Depth, level));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 extern "C" {
@@ -168,6 +184,71 @@ VRAMTRACE_EXPORT CUresult cuArray3DCreate_v2(CUarray* array, const CUDA_ARRAY3D_
   return RecordAllocation(
       {.hook = Hook::cuArray3DCreate_v2, .caller = caller, .kind = MemoryKind::kArray},
       [&] { return real(array, description); }, Stored(array, ArrayBytes(description, depth)));
+}
+
+VRAMTRACE_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray* array,
+                                                 const CUDA_ARRAY3D_DESCRIPTOR* description,
+                                                 unsigned int levels) {
+  VRAMTRACE_REAL(cuMipmappedArrayCreate);
+  return RecordAllocation(
+      {.hook = Hook::cuMipmappedArrayCreate, .caller = caller, .kind = MemoryKind::kArray},
+      [&] { return real(array, description, levels); }, Stored(array, MipmappedBytes(description, levels)));
+}
+
+VRAMTRACE_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
+  VRAMTRACE_REAL(cuMipmappedArrayDestroy);
+  return RecordFree({.hook = Hook::cuMipmappedArrayDestroy, .caller = caller, .kind = MemoryKind::kArray},
+                    AddressOf(array), [&] { return real(array); });
+}
+
+VRAMTRACE_EXPORT CUresult cuExternalMemoryGetMappedBuffer(
+    CUdeviceptr* pointer, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC* description) {
+  VRAMTRACE_REAL(cuExternalMemoryGetMappedBuffer);
+  return RecordAllocation(
+      {.hook = Hook::cuExternalMemoryGetMappedBuffer, .caller = caller, .kind = MemoryKind::kImported},
+      [&] { return real(pointer, memory, description); },
+      Stored(pointer, description == nullptr ? 0 : description->size));
+}
+
+VRAMTRACE_EXPORT CUresult cuMemPoolImportPointer(CUdeviceptr* pointer, CUmemoryPool pool,
+                                                 CUmemPoolPtrExportData* data) {
+  VRAMTRACE_REAL(cuMemPoolImportPointer);
+  return RecordAllocation(
+      {.hook = Hook::cuMemPoolImportPointer, .caller = caller, .kind = MemoryKind::kImported},
+      [&] { return real(pointer, pool, data); }, Stored(pointer, 0));
+}
+
+// A handle to memory that another process made: released like one of our own, counted by its owner.
+VRAMTRACE_EXPORT CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* shared,
+                                                         CUmemAllocationHandleType type) {
+  VRAMTRACE_REAL(cuMemImportFromShareableHandle);
+  return RecordAllocation(
+      {.hook = Hook::cuMemImportFromShareableHandle, .caller = caller, .kind = MemoryKind::kImported},
+      [&] { return real(handle, shared, type); },
+      [&](bool succeeded) {
+        return Allocated{succeeded ? *handle : 0, 0};
+      });
+}
+
+// See cudaGraphAddMemAllocNode.
+VRAMTRACE_EXPORT CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph,
+                                                 const CUgraphNode* dependencies, size_t count,
+                                                 CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+  VRAMTRACE_REAL(cuGraphAddMemAllocNode);
+  return RecordAllocation(
+      {.hook = Hook::cuGraphAddMemAllocNode, .caller = caller, .kind = MemoryKind::kGraph},
+      [&] { return real(node, graph, dependencies, count, parameters); },
+      [&](bool succeeded) {
+        return Allocated{succeeded ? parameters->dptr : 0, parameters == nullptr ? 0 : parameters->bytesize};
+      });
+}
+
+VRAMTRACE_EXPORT CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph,
+                                                const CUgraphNode* dependencies, size_t count,
+                                                CUdeviceptr pointer) {
+  VRAMTRACE_REAL(cuGraphAddMemFreeNode);
+  return RecordFree({.hook = Hook::cuGraphAddMemFreeNode, .caller = caller, .kind = MemoryKind::kGraph},
+                    pointer, [&] { return real(node, graph, dependencies, count, pointer); });
 }
 
 VRAMTRACE_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {

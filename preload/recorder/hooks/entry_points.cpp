@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "preload/recorder/hooks/call_scope.h"
 #include "preload/recorder/hooks/declarations.h"
@@ -48,12 +49,36 @@ bool Fill() {
 
 }  // namespace
 
+void* DefinitionOf(Hook hook) noexcept { return kDefinitions[static_cast<size_t>(hook)]; }
+
+int RowNamed(const char* symbol) noexcept {
+  for (size_t i = 0; i < kHookCount; ++i) {
+    if (std::strcmp(kHooks[i].symbol, symbol) == 0) return static_cast<int>(i);
+  }
+  return -1;
+}
+
 void* HookedAddress(void* address) noexcept {
   if (address == nullptr || IsOwnAddress(address)) return address;
   const KeepErrno keep;
   if (!Fill()) return address;
   for (size_t i = 0; i < kHookCount; ++i) {
     if (g_driver[i].load(std::memory_order_relaxed) == address) return kDefinitions[i];
+  }
+  return address;
+}
+
+void* HookedRuntimeAddress(const char* name, void* address) noexcept {
+  if (IsOwnAddress(address)) return address;
+  for (size_t i = 0; i < kHookCount; ++i) {
+    if (kHooks[i].family != Family::kRuntime || std::strcmp(kHooks[i].symbol, name) != 0) continue;
+    const KeepErrno keep;
+    Dl_info info{};
+    if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return address;
+    const char* const slash = std::strrchr(info.dli_fname, '/');
+    const char* const file = slash == nullptr ? info.dli_fname : slash + 1;
+    if (std::strncmp(file, "libcudart", 9) != 0) return address;
+    return AnswerFor(static_cast<Hook>(i), address) ? kDefinitions[i] : address;
   }
   return address;
 }

@@ -42,7 +42,8 @@ __attribute__((visibility("hidden"))) void* vramtrace_filtered_dlsym(void* handl
   if (address == nullptr || name[0] != 'c' || name[1] != 'u' || vramtrace::hooks::IsOwnAddress(caller)) {
     return address;
   }
-  return vramtrace::hooks::HookedAddressFor(address, caller);
+  void* const driver = vramtrace::hooks::HookedAddressFor(address, caller);
+  return driver != address ? driver : vramtrace::hooks::HookedRuntimeAddress(name, address);
 }
 
 }  // extern "C"

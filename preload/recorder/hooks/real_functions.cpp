@@ -13,6 +13,7 @@ extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[];
 extern "C" __attribute__((visibility("hidden"))) const char _end[];
 
 std::atomic<void*> g_next[kHookCount];
+std::atomic<void*> g_asked[kHookCount];  // see AnswerFor
 
 // What a caller's module resolved to. Append only; the first reader that finds its key wins.
 struct CallerAnswer {
@@ -131,12 +132,10 @@ void* InNeededRuntime(const char* symbol, Family family, const void* caller) {
   return runtime != nullptr ? Refuse(dlsym(runtime, symbol)) : nullptr;
 }
 
-void* Resolve(const char* symbol, Family family, const char* caller_path) {
+void* ResolveInScope(const char* symbol, const char* caller_path) {
   if (void* address = Refuse(dlsym(RTLD_NEXT, symbol))) return address;
-  if (caller_path != nullptr && caller_path[0] != '\0') {
-    if (void* address = InLoaded(caller_path, symbol)) return address;
-  }
-  return InKnownLibraries(symbol, family);
+  if (caller_path == nullptr || caller_path[0] == '\0') return nullptr;
+  return InLoaded(caller_path, symbol);
 }
 
 }  // namespace
@@ -147,7 +146,17 @@ void* FindReal(const char* symbol, Family family, const void* caller) noexcept {
   if (void* address = InNeededRuntime(symbol, family, caller)) return address;
   Dl_info info{};
   const bool known = caller != nullptr && dladdr(caller, &info) != 0;
-  return Resolve(symbol, family, known ? info.dli_fname : nullptr);
+  if (void* address = ResolveInScope(symbol, known ? info.dli_fname : nullptr)) return address;
+  return InKnownLibraries(symbol, family);
+}
+
+bool AnswerFor(Hook hook, void* address) noexcept {
+  const auto place = static_cast<size_t>(hook);
+  void* next = g_next[place].load(std::memory_order_acquire);
+  if (next == nullptr) next = Refuse(dlsym(RTLD_NEXT, RowOf(hook).symbol));
+  if (next != nullptr) return next == address;
+  void* asked = nullptr;
+  return g_asked[place].compare_exchange_strong(asked, address) || asked == address;
 }
 
 void* FindReal(Hook hook, const void* caller) noexcept {
@@ -171,7 +180,9 @@ void* FindReal(Hook hook, const void* caller) noexcept {
       if (void* real = answer.real.load(std::memory_order_relaxed)) return real;
     }
   }
-  void* address = Resolve(row.symbol, row.family, known ? info.dli_fname : nullptr);
+  void* address = ResolveInScope(row.symbol, known ? info.dli_fname : nullptr);
+  if (address == nullptr) address = g_asked[static_cast<size_t>(hook)].load(std::memory_order_acquire);
+  if (address == nullptr) address = InKnownLibraries(row.symbol, row.family);
   if (row.family == Family::kC10 && address != nullptr) {
     // One libc10 a process, called for every block: no second look.
     next.store(address, std::memory_order_release);

@@ -5,7 +5,8 @@
 //     the simulated device preloads one of each major.
 //  2. RTLD_NEXT: what the dynamic linker would have bound, e.g. the simulated device preloaded behind us.
 //  3. The scope of the module that called: libraries opened with RTLD_LOCAL are in no global scope.
-//  4. The library's well-known names, where it is loaded already (RTLD_NOLOAD: nothing is ever loaded).
+//  4. What a program was answered that asked for the function by name on a handle (AnswerFor).
+//  5. The library's well-known names, where it is loaded already (RTLD_NOLOAD: nothing is ever loaded).
 //
 // Every answer that lies in this library is refused: it would be a call to ourselves.
 
@@ -28,6 +29,10 @@ template <typename Function>
 [[nodiscard]] Function* RealOf(const char* symbol, Family family, Function*, const void* caller) noexcept {
   return reinterpret_cast<Function*>(FindReal(symbol, family, caller));
 }
+
+// A program asked for `address` by name and is to get our definition instead, which then has to go on to it.
+// False where it would go on to another one.
+[[nodiscard]] bool AnswerFor(Hook hook, void* address) noexcept;
 
 [[nodiscard]] bool IsOwnAddress(const void* address) noexcept;
 

@@ -49,6 +49,20 @@ uint64_t ArrayBytes(const cudaChannelFormatDesc* description, uint64_t width, ui
   return width * (height == 0 ? 1 : height) * (depth == 0 ? 1 : depth) * bits / 8;
 }
 
+// Every level is half as wide, high and deep as the one before.
+uint64_t MipmappedBytes(const cudaChannelFormatDesc* description, const cudaExtent& extent,
+                        unsigned int levels) {
+  uint64_t bytes = 0;
+  const auto halved = [](uint64_t side, unsigned int level) {
+    return side == 0 || side >> level > 0 ? side >> level : 1;
+  };
+  for (unsigned int level = 0; level < levels && level < 32; ++level) {
+    bytes += ArrayBytes(description, halved(extent.width, level), halved(extent.height, level),
+                        halved(extent.depth, level));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 extern "C" {
@@ -103,6 +117,64 @@ VRAMTRACE_EXPORT cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaCha
       {.hook = Hook::cudaMalloc3DArray, .caller = caller, .kind = MemoryKind::kArray},
       [&] { return real(array, description, extent, flags); },
       Stored(array, ArrayBytes(description, extent.width, extent.height, extent.depth)));
+}
+
+VRAMTRACE_EXPORT cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array,
+                                                      const cudaChannelFormatDesc* description,
+                                                      cudaExtent extent, unsigned int levels,
+                                                      unsigned int flags) {
+  VRAMTRACE_REAL(cudaMallocMipmappedArray);
+  return RecordAllocation(
+      {.hook = Hook::cudaMallocMipmappedArray, .caller = caller, .kind = MemoryKind::kArray},
+      [&] { return real(array, description, extent, levels, flags); },
+      Stored(array, MipmappedBytes(description, extent, levels)));
+}
+
+// Another API's memory (Vulkan, Direct3D) made visible: its owner counts it. The pointer goes by cudaFree.
+VRAMTRACE_EXPORT cudaError_t cudaExternalMemoryGetMappedBuffer(
+    void** pointer, cudaExternalMemory_t memory, const cudaExternalMemoryBufferDesc* description) {
+  VRAMTRACE_REAL(cudaExternalMemoryGetMappedBuffer);
+  return RecordAllocation(
+      {.hook = Hook::cudaExternalMemoryGetMappedBuffer, .caller = caller, .kind = MemoryKind::kImported},
+      [&] { return real(pointer, memory, description); },
+      Stored(pointer, description == nullptr ? 0 : description->size));
+}
+
+VRAMTRACE_EXPORT cudaError_t cudaMemPoolImportPointer(void** pointer, cudaMemPool_t pool,
+                                                      cudaMemPoolPtrExportData* data) {
+  VRAMTRACE_REAL(cudaMemPoolImportPointer);
+  return RecordAllocation(
+      {.hook = Hook::cudaMemPoolImportPointer, .caller = caller, .kind = MemoryKind::kImported},
+      [&] { return real(pointer, pool, data); }, Stored(pointer, 0));
+}
+
+// The address is fixed now; memory comes when the graph is launched, from the device's graph pool, where
+// graphs share it: the device's own answers count it.
+VRAMTRACE_EXPORT cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                                      const cudaGraphNode_t* dependencies, size_t count,
+                                                      cudaMemAllocNodeParams* parameters) {
+  VRAMTRACE_REAL(cudaGraphAddMemAllocNode);
+  return RecordAllocation(
+      {.hook = Hook::cudaGraphAddMemAllocNode, .caller = caller, .kind = MemoryKind::kGraph},
+      [&] { return real(node, graph, dependencies, count, parameters); },
+      [&](bool succeeded) {
+        return Allocated{succeeded ? AddressOf(parameters->dptr) : 0,
+                         parameters == nullptr ? 0 : parameters->bytesize};
+      });
+}
+
+VRAMTRACE_EXPORT cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                                     const cudaGraphNode_t* dependencies, size_t count,
+                                                     void* pointer) {
+  VRAMTRACE_REAL(cudaGraphAddMemFreeNode);
+  return RecordFree({.hook = Hook::cudaGraphAddMemFreeNode, .caller = caller, .kind = MemoryKind::kGraph},
+                    AddressOf(pointer), [&] { return real(node, graph, dependencies, count, pointer); });
+}
+
+VRAMTRACE_EXPORT cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
+  VRAMTRACE_REAL(cudaFreeMipmappedArray);
+  return RecordFree({.hook = Hook::cudaFreeMipmappedArray, .caller = caller, .kind = MemoryKind::kArray},
+                    AddressOf(array), [&] { return real(array); });
 }
 
 VRAMTRACE_EXPORT cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {

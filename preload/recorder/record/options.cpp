@@ -84,9 +84,15 @@ Options ReadOptions(const char* (*get)(const char* name)) noexcept {
   VRAMTRACE_RECORD_OPTIONS(VRAMTRACE_READ_OPTION)
 #undef VRAMTRACE_READ_OPTION
   constexpr uint64_t kSmallest = 64 * 1024;
+  constexpr uint64_t kChunksOfALimit = 256;
   constexpr uint64_t kLargest = 16 * 1024 * 1024;
   // Whole pages of any page size that Linux has on x86-64 and arm64 (up to 64 KiB).
   options.chunk_size = std::clamp(options.chunk_size / kSmallest * kSmallest, kSmallest, kLargest);
+  // A file of a few chunks leaves nothing to choose what to keep from.
+  if (options.max_size != 0) {
+    options.chunk_size =
+        std::clamp(options.max_size / kChunksOfALimit / kSmallest * kSmallest, kSmallest, options.chunk_size);
+  }
   return options;
 }
 

@@ -11,8 +11,10 @@ namespace vramtrace::record {
     "the trace's file or folder; %p process id, %r rank, %h host, %n program, %t start time, %% a percent") \
   X(record, Flag, "VRAMTRACE_RECORD", "1", "0 turns the recorder off")                                      \
   X(verbose, Flag, "VRAMTRACE_VERBOSE", "0", "1 says on stderr what the recorder does")                     \
-  X(max_size, Bytes, "VRAMTRACE_MAX_SIZE", "16GiB",                                                         \
-    "recording ends when the trace is this large; 0 is no limit")                                           \
+  X(max_size, Bytes, "VRAMTRACE_MAX_SIZE", "2GiB",                                                          \
+    "the trace never grows larger: of a long run the first, the last and the peak steps are kept whole; 0 " \
+    "is "                                                                                                   \
+    "no limit")                                                                                             \
   X(chunk_size, Bytes, "VRAMTRACE_CHUNK_SIZE", "256KiB", "unit in which the trace grows, 64KiB to 16MiB")   \
   X(table_memory, Bytes, "VRAMTRACE_TABLE_MEMORY", "256MiB",                                                \
     "host memory for the tables of stacks and names; stacks that do not fit are left out and counted")      \

@@ -57,6 +57,8 @@ uint64_t ClockNs(clockid_t clock) {
 }
 
 bool IsKept(std::string_view variable) {
+  // Set by this library, not by the user.
+  if (variable.starts_with("CUDA_INJECTION64_PATH=") && variable.ends_with("/libvramtrace.so")) return false;
   const auto begins = [variable](std::string_view prefix) { return variable.starts_with(prefix); };
   return std::any_of(std::begin(kKeptPrefixes), std::end(kKeptPrefixes), begins) ||
          std::any_of(std::begin(kKeptVariables), std::end(kKeptVariables), begins);

@@ -45,13 +45,17 @@ class EventScope {
   [[nodiscard]] bool IsOpen() const noexcept { return open_; }
   [[nodiscard]] Lane& GetLane() noexcept { return *lane_; }
 
-  // Writes the event with the number that it takes now. `fill` sets what depends on the chunk.
+  // Writes the event with the number that it takes now, and answers it. `fill` sets what depends on the
+  // chunk.
   template <typename Packet>
-  void Write(Packet packet, uint64_t address = 0) noexcept {
+  uint64_t Write(Packet packet, uint64_t address = 0) noexcept {
     Session& session = GetSession();
+    if (lane_->stolen.load(std::memory_order_relaxed)) session.retention.AwaitTheft(lane_);
+    // Before the number is taken: what looks for complete parts of the sequence must find it missing.
+    if (!lane_->chunk.IsOpen()) lane_->open_base.store(session.LastSequence());
     const uint64_t sequence = session.NextSequence();
     const uint64_t time_ns = NowNs();
-    if (!Prepare(sequence, time_ns, address)) return;
+    if (!Prepare(sequence, time_ns, address)) return sequence;
     trace::ChunkWriter& chunk = lane_->chunk;
     if constexpr (requires { packet.address_delta; }) packet.address_delta = chunk.AddressDelta(address);
     const trace::PacketStamp stamp = chunk.Stamp(sequence, time_ns);
@@ -59,11 +63,12 @@ class EventScope {
     const std::span<const std::byte> bytes = trace::EncodePacket(stamp, packet, buffer);
     if (bytes.empty()) {
       Count(&lane_->lost_events);
-      return;
+      return sequence;
     }
     Note(chunk.Append(bytes, stamp));
     if (session.tables.Failure() != FileStatus::kOk) Note(session.tables.Failure());
     if (trace::MappingLost()) Note(FileStatus::kVanished);
+    return sequence;
   }
 
  private:
@@ -91,6 +96,7 @@ class EventScope {
   [[nodiscard]] bool OpenChunk(uint32_t thread, uint64_t sequence, uint64_t time_ns,
                                uint64_t address) noexcept {
     Session& session = GetSession();
+    session.retention.MakeRoom(sequence, time_ns);
     trace::ChunkMemory memory;
     if (const FileStatus status = session.file.Allocate(&memory); status != FileStatus::kOk) {
       Note(status);
@@ -99,6 +105,7 @@ class EventScope {
     trace::ChunkWriter& chunk = lane_->chunk;
     if (chunk.IsOpen()) {
       Note(chunk.Seal());
+      session.retention.Sealed(chunk);
       chunk.Close();
     }
     const trace::ChunkIdentity identity{.kind = trace::ChunkKind::kEvents,
@@ -110,6 +117,7 @@ class EventScope {
                                         .base_sequence = sequence - 1,
                                         .base_address = address};
     Note(chunk.Open(memory, identity));
+    lane_->open_base.store(sequence - 1);
     lane_->written_thread = thread;
     return true;
   }
@@ -189,7 +197,9 @@ void BlockAllocated(const BlockEvent& event, const CapturedStack& stack) noexcep
     packet.reserved_total = event.reserved_total;
   }
   Count(&scope.GetLane().block_allocations);
-  scope.Write(packet, event.address);
+  const uint64_t sequence = scope.Write(packet, event.address);
+  GetSession().retention.statistics.Block(event.device, sequence, event.allocated_total,
+                                          event.reserved_total);
 }
 
 void BlockFreed(const BlockEvent& event, const CapturedStack& stack) noexcept {
@@ -206,7 +216,9 @@ void BlockFreed(const BlockEvent& event, const CapturedStack& stack) noexcept {
     packet.reserved_total = event.reserved_total;
   }
   Count(&scope.GetLane().block_frees);
-  scope.Write(packet, event.address);
+  const uint64_t sequence = scope.Write(packet, event.address);
+  GetSession().retention.statistics.Block(event.device, sequence, event.allocated_total,
+                                          event.reserved_total);
 }
 
 void OutOfMemory(const BlockEvent& event, const CapturedStack& stack) noexcept {
@@ -220,9 +232,31 @@ void OutOfMemory(const BlockEvent& event, const CapturedStack& stack) noexcept {
                                        .device = event.device,
                                        .stack = StackId(stack),
                                        .autograd = Autograd(event.autograd)});
+  GetSession().retention.statistics.OutOfMemory();
 }
 
 // -------------------------------------------------------------------------------------------------- driver
+
+namespace {
+
+// Addresses and handles may coincide; neither has the lowest bit set.
+uint64_t LedgerKey(const DriverEvent& event) noexcept {
+  return event.address << 1 | (event.kind == MemoryKind::kPhysical ? 1U : 0U);
+}
+
+// For the summaries of steps: managed pages live where they are touched, imported memory is another's.
+void NoteDriverAllocation(const DriverEvent& event) noexcept {
+  constexpr uint32_t kOutOfMemoryResult = 2;
+  Retention& retention = GetSession().retention;
+  if (event.result == kOutOfMemoryResult) retention.statistics.Refused(event.device);
+  const bool elsewhere = event.kind == MemoryKind::kManaged || event.kind == MemoryKind::kImported ||
+                         event.kind == MemoryKind::kGraph;
+  if (event.result != 0 || elsewhere) return;
+  retention.statistics.Driver(event.device,
+                              retention.ledger.Add(event.device, LedgerKey(event), event.bytes));
+}
+
+}  // namespace
 
 void DriverAllocated(const DriverEvent& event, const CapturedStack& stack) noexcept {
   const ErrnoKeeper keeper;
@@ -230,6 +264,7 @@ void DriverAllocated(const DriverEvent& event, const CapturedStack& stack) noexc
   EventScope scope;
   if (!scope.IsOpen()) return;
   Tables& tables = GetSession().tables;
+  NoteDriverAllocation(event);
   Count(&scope.GetLane().driver_allocations);
   scope.Write(trace::DriverAllocatePacket{.bytes = event.bytes,
                                           .stack = StackId(stack),
@@ -249,6 +284,7 @@ void DriverFreed(const DriverEvent& event, const CapturedStack& stack) noexcept 
   EventScope scope;
   if (!scope.IsOpen()) return;
   Tables& tables = GetSession().tables;
+  if (event.result == 0) GetSession().retention.ledger.Remove(LedgerKey(event));
   scope.Write(trace::DriverFreePacket{.stack = StackId(stack),
                                       .device = event.device,
                                       .kind = static_cast<uint32_t>(event.kind),
@@ -324,32 +360,38 @@ void ContextChanged(uint32_t device, uint64_t context, bool destroyed) noexcept 
 
 // ---------------------------------------------------------------------------------- program and its names
 
+// Labels and inputs come for every step: they lie in chunks of events, where retention can drop them.
+
 void Labelled(const LabelEvent& event) noexcept {
   const ErrnoKeeper keeper;
   if (!Recording()) return;
+  EventScope scope;
+  if (!scope.IsOpen()) return;
   Tables& tables = GetSession().tables;
-  tables.WriteEvent(trace::LabelPacket{.address_delta = static_cast<int64_t>(event.address),
-                                       .bytes = event.bytes,
-                                       .kind = static_cast<uint32_t>(event.kind),
-                                       .name = tables.Text(event.name),
-                                       .state_key = tables.Text(event.state_key),
-                                       .dtype = tables.Text(event.dtype),
-                                       .shape = {event.shape, static_cast<size_t>(event.shape_count)},
-                                       .device = event.device});
+  scope.Write(trace::LabelPacket{.bytes = event.bytes,
+                                 .kind = static_cast<uint32_t>(event.kind),
+                                 .name = tables.Text(event.name),
+                                 .state_key = tables.Text(event.state_key),
+                                 .dtype = tables.Text(event.dtype),
+                                 .shape = {event.shape, static_cast<size_t>(event.shape_count)},
+                                 .device = event.device},
+              event.address);
 }
 
 void InputSeen(const InputTensorEvent& event) noexcept {
   const ErrnoKeeper keeper;
   if (!Recording()) return;
+  EventScope scope;
+  if (!scope.IsOpen()) return;
   Tables& tables = GetSession().tables;
-  tables.WriteEvent(trace::InputTensorPacket{.name = tables.Text(event.name),
-                                             .address_delta = static_cast<int64_t>(event.address),
-                                             .bytes = event.bytes,
-                                             .shape = {event.shape, static_cast<size_t>(event.shape_count)},
-                                             .dtype = tables.Text(event.dtype),
-                                             .step = event.step,
-                                             .on_device = event.on_device,
-                                             .module_object = event.module_object});
+  scope.Write(trace::InputTensorPacket{.name = tables.Text(event.name),
+                                       .bytes = event.bytes,
+                                       .shape = {event.shape, static_cast<size_t>(event.shape_count)},
+                                       .dtype = tables.Text(event.dtype),
+                                       .step = event.step,
+                                       .on_device = event.on_device,
+                                       .module_object = event.module_object},
+              event.address);
 }
 
 void ModuleNamed(uint64_t object, uint64_t parent, std::string_view path,
@@ -365,16 +407,28 @@ void StepMarked(uint64_t number, bool end, std::string_view optimizer, uint64_t 
   if (!Recording()) return;
   EventScope scope;
   if (!scope.IsOpen()) return;
-  scope.Write(trace::StepPacket{.number = number,
-                                .edge = end ? 1U : 0U,
-                                .optimizer = GetSession().tables.Text(optimizer),
-                                .optimizer_object = optimizer_object});
+  Session& session = GetSession();
+  const uint64_t sequence = scope.Write(trace::StepPacket{.number = number,
+                                                          .edge = end ? 1U : 0U,
+                                                          .optimizer = session.tables.Text(optimizer),
+                                                          .optimizer_object = optimizer_object});
+  if (!end) return;
+  const uint64_t time_ns = NowNs();
+  Retention::EndedStep step;
+  session.retention.StepEnded(number, sequence, time_ns, &step);
+  if (step.ended) session.summaries.Add(number, sequence, time_ns, step, &session.tables);
 }
 
 void PhaseMarked(std::string_view name, bool end) noexcept {
   const ErrnoKeeper keeper;
   Session& session = GetSession();
   if (!session.EnsureTables()) return;
+  if (Recording()) {
+    EventScope scope;
+    if (!scope.IsOpen()) return;
+    scope.Write(trace::PhaseMarkPacket{.name = session.tables.Text(name), .end = end});
+    return;
+  }
   // Before the first event too: a phase may begin (loading a model) before CUDA does.
   session.tables.WriteEvent(trace::PhaseMarkPacket{.name = session.tables.Text(name), .end = end});
 }

@@ -38,7 +38,7 @@ struct BlockEvent {
   AutogradPosition autograd{};
 };
 
-enum class MemoryKind : uint32_t { kDevice, kManaged, kPool, kPhysical, kImported, kArray };
+enum class MemoryKind : uint32_t { kDevice, kManaged, kPool, kPhysical, kImported, kArray, kGraph };
 
 struct DriverEvent {
   const char* function = nullptr;  // static string: cudaMalloc

@@ -41,8 +41,8 @@ Ending Describe(FileStatus status, int error) {
     case FileStatus::kDiskFull:
       return {LossReason::kDiskFull, "no space left for the trace", kRemedySpace};
     case FileStatus::kSizeLimit:
-      return {LossReason::kStopped, "the trace has reached VRAMTRACE_MAX_SIZE",
-              "raise it, or record fewer steps"};
+      return {LossReason::kStopped,
+              "the trace has reached VRAMTRACE_MAX_SIZE and nothing can be left out of it", "raise it"};
     case FileStatus::kVanished:
       return {LossReason::kStopped, "the trace was deleted or cut while it was written",
               "leave it alone until the program has ended"};
@@ -156,6 +156,12 @@ bool Session::Open() noexcept {
     status = tables.Attach(&file, process_.Packet().pid);
     if (status == FileStatus::kOk && tables.Write(process_.Packet())) {
       GetThreads().Start();
+      retention.Start({.file = &file,
+                       .file_id = file_id_,
+                       .process_id = process_.Packet().pid,
+                       .sequence = &sequence_,
+                       .now_ns = NowNs()});
+      summaries.Start(GetOptions().max_size);
       // Registered now, behind the driver's own handlers: it runs before them.
       std::atexit(EndOfProcess);
       current_state.load(std::memory_order_relaxed)->store(State::kOpen, std::memory_order_release);
@@ -244,13 +250,17 @@ void Session::End() noexcept {
 // The locks are taken before the fork, so that the child does not find them held by threads that it lacks.
 void Session::BeforeFork() noexcept {
   session.open_mutex_.lock();
+  session.summaries.LockForFork();
   session.tables.LockForFork();
+  session.retention.LockForFork();
   session.file.LockForFork();
 }
 
 void Session::AfterForkInParent() noexcept {
   session.file.UnlockAfterFork();
+  session.retention.UnlockAfterFork();
   session.tables.UnlockAfterFork();
+  session.summaries.UnlockAfterFork();
   session.open_mutex_.unlock();
 }
 

@@ -14,6 +14,8 @@
 #include <string_view>
 
 #include "preload/recorder/record/process_facts.h"
+#include "preload/recorder/record/retention.h"
+#include "preload/recorder/record/step_summaries.h"
 #include "preload/recorder/record/tables.h"
 #include "preload/recorder/record/threads.h"
 #include "preload/trace/chunk_file.h"
@@ -57,8 +59,13 @@ class Session {
     return sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
   }
 
+  // The newest number that was taken.
+  [[nodiscard]] uint64_t LastSequence() const noexcept { return sequence_.load(); }
+
   Tables tables;
   trace::ChunkFile file;
+  Retention retention;
+  StepSummaries summaries;
   // Events whose stack was deeper than what a hook captures.
   std::atomic<uint64_t> cut_stacks{0};
 

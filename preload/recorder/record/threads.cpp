@@ -116,6 +116,19 @@ bool Threads::SealAll(const Lane* own) noexcept {
   return all;
 }
 
+bool Threads::Steal(Lane* lane) noexcept {
+  lane->stolen.store(true);
+  // Behind the barrier the owner either is seen to be busy, or sees `stolen` before it touches its chunk.
+  const bool free = has_barrier_ && Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0 &&
+                    lane->busy.load(std::memory_order_acquire) == 0;
+  if (free) {
+    lane->open_base.store(UINT64_MAX);
+  } else {
+    lane->stolen.store(false);
+  }
+  return free;
+}
+
 uint64_t Threads::Sum(std::atomic<uint64_t> Lane::*counter) const noexcept {
   uint64_t sum = (shared_.*counter).load(std::memory_order_relaxed);
   const size_t count = lane_count_.load(std::memory_order_acquire);

@@ -23,6 +23,10 @@ namespace vramtrace::record {
 struct alignas(64) Lane {
   std::atomic<uint32_t> busy{0};
   std::atomic<bool> taken{false};
+  // Retention looks at these. Every event of the open chunk has a greater number than `open_base`; no chunk
+  // and no event under way: UINT64_MAX.
+  std::atomic<uint64_t> open_base{UINT64_MAX};
+  std::atomic<bool> stolen{false};
   uint32_t written_thread = 0;  // whose packets the chunk's next ones are, as a reader sees it
   trace::ChunkWriter chunk;
   // Written by the owner, read at the end.
@@ -51,6 +55,18 @@ class Threads {
   // After recording was closed: waits until no other thread writes (`own`: the caller's lane, or null), at
   // most a second; then seals their chunks. False when it did not come to that.
   bool SealAll(const Lane* own) noexcept;
+
+  // Takes the chunk of a lane whose owner is not writing: the caller may seal and close it. The owner, when
+  // it comes back, finds `stolen` set and waits for the caller's lock (Retention::AwaitTheft). False where
+  // the owner is busy, or the system has no barrier.
+  [[nodiscard]] bool Steal(Lane* lane) noexcept;
+
+  template <typename Function>
+  void ForEachLane(Function function) noexcept {
+    function(shared_);
+    const size_t count = lane_count_.load(std::memory_order_acquire);
+    for (size_t i = 0; i < count; ++i) function(lanes_[i]);
+  }
 
   // Sum over all lanes.
   [[nodiscard]] uint64_t Sum(std::atomic<uint64_t> Lane::*counter) const noexcept;

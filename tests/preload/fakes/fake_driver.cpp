@@ -2,9 +2,11 @@
 // memory is numbers. Two megabytes of context, then what was allocated.
 
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <atomic>
 #include <cerrno>
+#include <string>
 
 #include "tests/preload/fakes/memory_book.h"
 
@@ -63,6 +65,23 @@ GIVE(cuArrayCreate_v2, CUarray, const CUDA_ARRAY_DESCRIPTOR*) { return Give("cuA
 GIVE(cuArray3DCreate_v2, CUarray, const CUDA_ARRAY3D_DESCRIPTOR*) {
   return Give("cuArray3DCreate_v2", out, 4096);
 }
+GIVE(cuMipmappedArrayCreate, CUmipmappedArray, const CUDA_ARRAY3D_DESCRIPTOR*, unsigned int) {
+  return Give("cuMipmappedArrayCreate", out, 4096);
+}
+GIVE(cuExternalMemoryGetMappedBuffer, CUdeviceptr, CUexternalMemory,
+     const CUDA_EXTERNAL_MEMORY_BUFFER_DESC* description) {
+  return Give("cuExternalMemoryGetMappedBuffer", out, description->size);
+}
+GIVE(cuMemPoolImportPointer, CUdeviceptr, CUmemoryPool, CUmemPoolPtrExportData*) {
+  return Give("cuMemPoolImportPointer", out, 4096);
+}
+GIVE(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle, void*, CUmemAllocationHandleType) {
+  return Give("cuMemImportFromShareableHandle", out, 4096);
+}
+FAKE_EXPORT CUresult cuGraphAddMemAllocNode(CUgraphNode*, CUgraph, const CUgraphNode*, size_t,
+                                            CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+  return Give("cuGraphAddMemAllocNode", &parameters->dptr, parameters->bytesize);
+}
 GIVE(cuMemAllocHost_v2, void*, size_t bytes) { return Give("cuMemAllocHost_v2", out, bytes); }
 GIVE(cuMemHostAlloc, void*, size_t bytes, unsigned int) { return Give("cuMemHostAlloc", out, bytes); }
 
@@ -75,6 +94,8 @@ TAKE(cuMemFreeAsync_ptsz, CUdeviceptr, CUstream)
 TAKE(cuMemRelease, CUmemGenericAllocationHandle)
 TAKE(cuIpcCloseMemHandle, CUdeviceptr)
 TAKE(cuArrayDestroy, CUarray)
+TAKE(cuMipmappedArrayDestroy, CUmipmappedArray)
+TAKE(cuGraphAddMemFreeNode, CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUdeviceptr)
 TAKE(cuMemPoolTrimTo, CUmemoryPool, size_t)
 TAKE(cuMemPoolDestroy, CUmemoryPool)
 TAKE(cuDeviceGraphMemTrim, CUdevice)
@@ -90,31 +111,44 @@ FAKE_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
   return CUDA_SUCCESS;
 }
 
-// By exported name, as the real driver: the caller asks for a base name, the newest variant answers.
-CUresult Find(const char* symbol, void** function) {
-  const struct {
-    const char* name;
-    void* address;
-  } known[] = {{"cuMemAlloc", reinterpret_cast<void*>(&cuMemAlloc_v2)},
-               {"cuMemCreate", reinterpret_cast<void*>(&cuMemCreate)},
-               {"cuMemMap", reinterpret_cast<void*>(&cuMemMap)},
-               {"cuDriverGetVersion", reinterpret_cast<void*>(&cuDriverGetVersion)}};
+// As the real driver: asked for a base name it answers with the address of its own newest exported variant,
+// or of the one for the per-thread default stream. Names with a suffix are not known.
+static CUresult Find(const char* symbol, void** function, cuuint64_t flags) {
   *function = nullptr;
-  for (const auto& row : known) {
-    if (std::strcmp(row.name, symbol) != 0) continue;
-    // The address inside this library, also when the recorder stands in front of the name.
-    *function = row.address;
-    return CUDA_SUCCESS;
+  const std::string base = symbol;
+  if (base.ends_with("_v2") || base.ends_with("_ptsz")) return CUDA_ERROR_NOT_FOUND;
+  // Its own names in its own table: what stands in front of them is none of its business.
+  static void* const self = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  const std::string names[] = {per_thread ? base + "_ptsz" : base + "_v2", per_thread ? base + "_v2" : base,
+                               base};
+  for (const std::string& name : names) {
+    *function = dlsym(self, name.c_str());
+    if (*function != nullptr) return CUDA_SUCCESS;
   }
+  (void)dlerror();
   return CUDA_ERROR_NOT_FOUND;
 }
 
-FAKE_EXPORT CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t) {
-  return Find(symbol, function);
+// What the driver does of CUDA_INJECTION64_PATH in cuInit: opens the library, calls it, and goes on whatever
+// it answers.
+FAKE_EXPORT CUresult cuInit(unsigned int) {
+  static const bool once = [] {
+    const char* const path = std::getenv("CUDA_INJECTION64_PATH");
+    void* const library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void* const entry = library == nullptr ? nullptr : dlsym(library, "InitializeInjection");
+    if (entry != nullptr) (void)reinterpret_cast<int (*)()>(entry)();
+    return true;
+  }();
+  return once ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
-FAKE_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** function, int, cuuint64_t,
+
+FAKE_EXPORT CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t flags) {
+  return Find(symbol, function, flags);
+}
+FAKE_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** function, int, cuuint64_t flags,
                                          CUdriverProcAddressQueryResult*) {
-  return Find(symbol, function);
+  return Find(symbol, function, flags);
 }
 
 FAKE_EXPORT CUresult cuDeviceGet(CUdevice* device, int ordinal) {

@@ -69,6 +69,21 @@ FAKE_EXPORT cudaError_t cudaMallocFromPoolAsync_ptsz(void** pointer, size_t byte
 FAKE_EXPORT cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t, unsigned int) {
   return Give("cudaIpcOpenMemHandle", pointer, 4096);
 }
+FAKE_EXPORT cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array, const cudaChannelFormatDesc*,
+                                                 cudaExtent, unsigned int, unsigned int) {
+  return Give("cudaMallocMipmappedArray", array, 4096);
+}
+FAKE_EXPORT cudaError_t cudaExternalMemoryGetMappedBuffer(void** pointer, cudaExternalMemory_t,
+                                                          const cudaExternalMemoryBufferDesc* description) {
+  return Give("cudaExternalMemoryGetMappedBuffer", pointer, description->size);
+}
+FAKE_EXPORT cudaError_t cudaMemPoolImportPointer(void** pointer, cudaMemPool_t, cudaMemPoolPtrExportData*) {
+  return Give("cudaMemPoolImportPointer", pointer, 4096);
+}
+FAKE_EXPORT cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*,
+                                                 size_t, cudaMemAllocNodeParams* parameters) {
+  return Give("cudaGraphAddMemAllocNode", &parameters->dptr, parameters->bytesize);
+}
 FAKE_EXPORT cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
   return Give("cudaMallocHost", pointer, bytes);
 }
@@ -80,6 +95,8 @@ FAKE_EXPORT cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned int
   FAKE_EXPORT cudaError_t name(__VA_ARGS__) { return cudaSuccess; }
 
 TAKE(cudaFreeArray, cudaArray_t)
+TAKE(cudaFreeMipmappedArray, cudaMipmappedArray_t)
+TAKE(cudaGraphAddMemFreeNode, cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*, size_t, void*)
 TAKE(cudaFreeAsync, void*, cudaStream_t)
 TAKE(cudaFreeAsync_ptsz, void*, cudaStream_t)
 TAKE(cudaIpcCloseMemHandle, void*)
@@ -107,9 +124,9 @@ FAKE_EXPORT cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
-FAKE_EXPORT cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
+FAKE_EXPORT cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                                 cudaDriverEntryPointQueryResult* status) {
-  return Convert(cuGetProcAddress_v2(symbol, function, 13020, 0,
+  return Convert(cuGetProcAddress_v2(symbol, function, 13020, flags,
                                      reinterpret_cast<CUdriverProcAddressQueryResult*>(status)));
 }
 FAKE_EXPORT cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function,

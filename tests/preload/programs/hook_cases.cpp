@@ -1,5 +1,6 @@
-// hook_cases SYMBOL: what a program does to reach one hooked function, once. Exit 0: the call answered what
-// it must; 1: it did not; 64: no case for this symbol. Linked against the fake libraries, or those behind
+// hook_cases SYMBOL [PATH]: what a program does to reach one hooked function, once, by one of the paths of
+// reached.h. Exit 0: the call answered what it must; 1: it did not; 64: no case for this symbol; 65: the path
+// does not lead there. Linked against the fake libraries, or those behind
 // them.
 
 #include <cuda.h>
@@ -14,11 +15,14 @@
 #include <string>
 
 #include "preload/recorder/hooks/declarations.h"
+#include "tests/preload/programs/reached.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 extern "C" int FakeForwardedReports();
 
+// Unqualified calls below go through these pointers.
+namespace reached {
 namespace {
 
 constexpr size_t kBytes = 4096;
@@ -53,8 +57,8 @@ bool HandsOutOurFunction(Lookup lookup) {
   CUmemAllocationProp properties{};
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   CUmemGenericAllocationHandle handle = 0;
-  const auto create = reinterpret_cast<decltype(&cuMemCreate)>(function);
-  if (create != &cuMemCreate || create(&handle, kBytes, &properties, 0) != CUDA_SUCCESS) return false;
+  const auto create = reinterpret_cast<decltype(&::cuMemCreate)>(function);
+  if (create != &::cuMemCreate || create(&handle, kBytes, &properties, 0) != CUDA_SUCCESS) return false;
   // What is not hooked comes back as it is.
   void* other = nullptr;
   return Succeeds([&] { return lookup("cuDriverGetVersion", &other); }) &&
@@ -73,7 +77,8 @@ bool HandsOutThroughTheLoader() {
   void* const next = dlsym(RTLD_NEXT, "cuMemCreate");
   void* const any = dlsym(RTLD_DEFAULT, "cuMemCreate");
   return HandsOutOurFunction(lookup) && dlerror() == nullptr &&
-         next == reinterpret_cast<void*>(&cuMemCreate) && any == next && dlsym(RTLD_NEXT, "main") == nullptr;
+         next == reinterpret_cast<void*>(&::cuMemCreate) && any == next &&
+         dlsym(RTLD_NEXT, "main") == nullptr;
 }
 
 template <typename Report>
@@ -144,6 +149,40 @@ const std::map<std::string, std::function<bool()>> kCases = {
      [] {
        void* p;
        return KeepsErrno([&] { return cudaIpcOpenMemHandle(&p, {}, 0); });
+     }},
+    {"cudaMallocMipmappedArray",
+     [] {
+       cudaMipmappedArray_t a;
+       const auto c = Channel();
+       return KeepsErrno([&] { return cudaMallocMipmappedArray(&a, &c, {683, 0, 0}, 2, 0); });
+     }},
+    {"cudaExternalMemoryGetMappedBuffer",
+     [] {
+       void* p;
+       cudaExternalMemoryBufferDesc d{};
+       d.size = kBytes;
+       return KeepsErrno([&] { return cudaExternalMemoryGetMappedBuffer(&p, nullptr, &d); });
+     }},
+    {"cudaMemPoolImportPointer",
+     [] {
+       void* p;
+       return KeepsErrno([&] { return cudaMemPoolImportPointer(&p, nullptr, nullptr); });
+     }},
+    {"cudaGraphAddMemAllocNode",
+     [] {
+       cudaMemAllocNodeParams q{};
+       q.bytesize = kBytes;
+       return KeepsErrno([&] { return cudaGraphAddMemAllocNode(nullptr, nullptr, nullptr, 0, &q); });
+     }},
+    {"cudaFreeMipmappedArray",
+     [] {
+       return Meet() &&
+              Succeeds([] { return cudaFreeMipmappedArray(static_cast<cudaMipmappedArray_t>(kAddress)); });
+     }},
+    {"cudaGraphAddMemFreeNode",
+     [] {
+       return Meet() &&
+              Succeeds([] { return cudaGraphAddMemFreeNode(nullptr, nullptr, nullptr, 0, kAddress); });
      }},
     {"cudaFree",
      [] {
@@ -267,6 +306,47 @@ const std::map<std::string, std::function<bool()>> kCases = {
        CUDA_ARRAY3D_DESCRIPTOR d{16, 16, 4, CU_AD_FORMAT_FLOAT, 1, 0};
        return KeepsErrno([&] { return cuArray3DCreate_v2(&a, &d); });
      }},
+    {"cuMipmappedArrayCreate",
+     [] {
+       CUmipmappedArray a;
+       CUDA_ARRAY3D_DESCRIPTOR d{683, 0, 0, CU_AD_FORMAT_FLOAT, 1, 0};  // 683 and 341 elements
+       return KeepsErrno([&] { return cuMipmappedArrayCreate(&a, &d, 2); });
+     }},
+    {"cuExternalMemoryGetMappedBuffer",
+     [] {
+       CUdeviceptr p;
+       CUDA_EXTERNAL_MEMORY_BUFFER_DESC d{};
+       d.size = kBytes;
+       return KeepsErrno([&] { return cuExternalMemoryGetMappedBuffer(&p, nullptr, &d); });
+     }},
+    {"cuMemPoolImportPointer",
+     [] {
+       CUdeviceptr p;
+       return KeepsErrno([&] { return cuMemPoolImportPointer(&p, nullptr, nullptr); });
+     }},
+    {"cuMemImportFromShareableHandle",
+     [] {
+       CUmemGenericAllocationHandle h;
+       return KeepsErrno([&] {
+         return cuMemImportFromShareableHandle(&h, nullptr, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+       });
+     }},
+    {"cuGraphAddMemAllocNode",
+     [] {
+       CUDA_MEM_ALLOC_NODE_PARAMS q{};
+       q.bytesize = kBytes;
+       return KeepsErrno([&] { return cuGraphAddMemAllocNode(nullptr, nullptr, nullptr, 0, &q); });
+     }},
+    {"cuMipmappedArrayDestroy",
+     [] {
+       return Meet() &&
+              Succeeds([] { return cuMipmappedArrayDestroy(static_cast<CUmipmappedArray>(kAddress)); });
+     }},
+    {"cuGraphAddMemFreeNode",
+     [] {
+       return Meet() &&
+              Succeeds([] { return cuGraphAddMemFreeNode(nullptr, nullptr, nullptr, 0, kPointer); });
+     }},
     {"cuMemFree_v2", [] { return Meet() && Succeeds([] { return cuMemFree_v2(kPointer); }); }},
     {"cuMemFreeAsync", [] { return Meet() && Succeeds([] { return cuMemFreeAsync(kPointer, nullptr); }); }},
     {"cuMemFreeAsync_ptsz",
@@ -334,12 +414,26 @@ const std::map<std::string, std::function<bool()>> kCases = {
 };
 
 }  // namespace
+}  // namespace reached
 
-int main(int argc, char** argv) {
-  const auto row = argc == 2 ? kCases.find(argv[1]) : kCases.end();
-  if (row == kCases.end()) {
-    std::fprintf(stderr, "no case for %s\n", argc == 2 ? argv[1] : "nothing");
+// As a plugin: the program that opens it has nothing to do with CUDA.
+extern "C" __attribute__((visibility("default"))) int RunHookCase(const char* symbol, const char* path) {
+  const auto row = reached::kCases.find(symbol);
+  if (row == reached::kCases.end()) {
+    std::fprintf(stderr, "no case for %s\n", symbol);
     return 64;
   }
+  if (!reached::Reach(symbol, path)) return 65;
   return row->second() ? 0 : 1;
 }
+
+extern "C" __attribute__((visibility("default"))) int StartCuda() { return static_cast<int>(cuInit(0)); }
+
+#ifndef VRAMTRACE_PLUGIN
+int main(int argc, char** argv) {
+  if (argc < 2) return 64;
+  // As every program that uses the driver itself; the runtime does it for the others.
+  if (argc > 2 && StartCuda() != 0) return 66;
+  return RunHookCase(argv[1], argc > 2 ? argv[2] : "direct");
+}
+#endif
