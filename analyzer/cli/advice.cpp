@@ -55,7 +55,8 @@ std::string CommandsForWholeRun(const report::v1::Report& report) {
       LargestCard(), words.empty() ? "python train.py" : symbolize::Printable(launch::ShellQuote(words)));
 }
 
-std::string Advise(const std::string& trace, report::v1::Report* report) {
+std::string Advise(report::BuiltReport* built) {
+  report::v1::Report* report = &built->report;
   const report::v1::DeviceReport* device = InTrouble(*report);
   if (device == nullptr || device->block_allocations() == 0) return {};
   if (const std::string commands = CommandsForWholeRun(*report); !commands.empty()) {
@@ -69,11 +70,12 @@ std::string Advise(const std::string& trace, report::v1::Report* report) {
   if (report->steps().completed() < 2) return {};
   forecast::StreamOptions options;
   options.device = device->device();
-  trace::Result<forecast::Stream> stream = forecast::BuildStream(trace, options);
+  trace::Result<forecast::Stream> stream =
+      forecast::BuildStream(built->file, built->tables, built->stacks, *built->scan, options);
   if (!stream.ok()) return {};
   const auto planner = forecast::Planner::Make({std::move(stream.value())});
   if (!planner.ok()) return {};
-  *report->mutable_advice() = report::MakeForecast(*planner.value(), {trace}, {});
+  *report->mutable_advice() = report::MakeForecast(*planner.value(), {built->file->path()}, {});
   return report::AdviceText(report->advice());
 }
 

@@ -75,7 +75,7 @@ class AnalyzeCommand final : public Subcommand {
     }
     if (!diff_at_.empty()) return Compare(paths.value().front());
     int code = kDone;
-    std::vector<Analyzed> run;
+    std::vector<report::BuiltReport> run;
     for (const std::string& path : paths.value()) {
       trace::Result<report::BuiltReport> built = report::BuildReport(path, Options(at_));
       if (!built.ok()) {
@@ -89,7 +89,7 @@ class AnalyzeCommand final : public Subcommand {
       if (built.value().damaged) code = SayDamage(path, built.value().report);
       report::BuiltReport& read = built.value();
       diagnose::Diagnose({read.file, read.tables, read.stacks, read.scan}, {}, &read.report);
-      run.push_back({path, std::move(read.report)});
+      run.push_back(std::move(read));
     }
     if (run.empty()) return code;
     if (!folded_.empty()) {
@@ -104,11 +104,6 @@ class AnalyzeCommand final : public Subcommand {
   }
 
  private:
-  struct Analyzed {
-    std::string path;
-    report::v1::Report report;
-  };
-
   [[nodiscard]] size_t Rows() const {
     constexpr size_t kDefaultRows = 10;
     return top_ != 0 ? top_ : format_ == "json" ? 0 : kDefaultRows;
@@ -176,10 +171,10 @@ class AnalyzeCommand final : public Subcommand {
   }
 
   // One object, of a run of several processes a list of them.
-  static void PrintJson(std::vector<Analyzed>* run, bool list) {
+  static void PrintJson(std::vector<report::BuiltReport>* run, bool list) {
     if (list) fmt::print("[\n");
-    for (Analyzed& one : *run) {
-      (void)Advise(one.path, &one.report);
+    for (report::BuiltReport& one : *run) {
+      (void)Advise(&one);
       // Names in a trace are hostile: what is not UTF-8 is replaced rather than thrown on.
       fmt::print("{}{}\n",
                  report::ToJson(one.report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace),
@@ -189,16 +184,16 @@ class AnalyzeCommand final : public Subcommand {
   }
 
   // Of several processes a line each, then the one that tells most.
-  void PrintText(std::vector<Analyzed>* run) const {
+  void PrintText(std::vector<report::BuiltReport>* run) const {
     size_t chosen = 0;
     if (run->size() > 1) {
       std::vector<report::v1::Report> reports;
-      for (const Analyzed& one : *run) reports.push_back(one.report);
+      for (const report::BuiltReport& one : *run) reports.push_back(one.report);
       chosen = report::MostTelling(reports);
       fmt::print("{}\n{}\n\n", report::RunText(reports), report::WhyThisOne(reports, chosen));
     }
-    Analyzed& shown = (*run)[chosen];
-    const std::string advice = Advise(shown.path, &shown.report);
+    report::BuiltReport& shown = (*run)[chosen];
+    const std::string advice = Advise(&shown);
     fmt::print("{}", report::ToText(shown.report, {ColorWanted(), Rows(), by_}));
     const std::string diagnosis = diagnose::Text(shown.report, {ColorWanted(), explain_});
     if (!diagnosis.empty()) fmt::print("\n{}", diagnosis);

@@ -11,6 +11,7 @@
 #include "analyzer/cli/launch/status.h"
 #include "analyzer/cli/launch/units.h"
 #include "analyzer/cli/program.h"
+#include "analyzer/forecast/bands.h"
 #include "analyzer/report/build.h"
 #include "analyzer/report/units.h"
 #include "preload/catalogue/catalogue.h"
@@ -173,7 +174,8 @@ class DryRunCommand final : public ProgramCommand {
       for (const auto& device : built.value().report.devices()) {
         const TraceFacts facts{.steps = built.value().report.steps().completed(),
                                .peak_allocated = device.peak_allocated().bytes(),
-                               .peak_reserved = device.peak_reserved().bytes()};
+                               .peak_reserved = device.peak_reserved().bytes(),
+                               .convolutions = forecast::HasConvolutions(*built.value().tables)};
         if (!fullest || facts.peak_reserved > fullest->peak_reserved) fullest = facts;
       }
     }

@@ -29,14 +29,14 @@ std::string_view NameOf(const launch::Stop& stop) {
   return kNames[stop.index()];
 }
 
-Json DevicesOf(const DryRunVerdict& verdict) {
+Json DevicesOf(const DryRunFacts& facts, const DryRunVerdict& verdict) {
   Json devices = Json::array();
   for (const auto& [index, use] : verdict.devices) {
     const launch::SimulatedDevice& device = use.worst;
     devices.push_back({{"index", index},
                        {"total_bytes", device.total_bytes},
                        {"peak_used_bytes", device.peak_used_bytes},
-                       {"high_estimate_bytes", HighEstimate(device.peak_used_bytes, device.context_bytes)},
+                       {"high_estimate_bytes", HighEstimate(facts, device)},
                        {"context_bytes", device.context_bytes},
                        {"processes", use.processes},
                        {"processes_together_bytes", use.together},
@@ -63,7 +63,7 @@ Json Summarise(std::string_view gpu_id, const DryRunFacts& facts, const DryRunVe
   Json summary{{"exit_code", verdict.exit_code},       {"program_exit_code", facts.exit_code},
                {"verdict", NameOf(verdict.fit)},       {"gpu", gpu_id},
                {"device_name", facts.gpu_name},        {"total_basis", facts.total_basis},
-               {"context_basis", facts.context_basis}, {"devices", DevicesOf(verdict)}};
+               {"context_basis", facts.context_basis}, {"devices", DevicesOf(facts, verdict)}};
   if (facts.trace && facts.trace->peak_reserved > 0) {
     summary["pytorch"] = {{"steps", facts.trace->steps},
                           {"peak_allocated_bytes", facts.trace->peak_allocated},

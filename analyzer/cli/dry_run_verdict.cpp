@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analyzer/cli/launch/status.h"
 #include "analyzer/cli/launch/units.h"
+#include "analyzer/forecast/bands.h"
 #include "analyzer/report/units.h"
 
 namespace vramtrace::cli {
@@ -58,13 +60,13 @@ DryRunVerdict::Fit FitOf(const DryRunFacts& facts, const DeviceUse& use) {
   const SimulatedDevice& device = use.worst;
   if (use.refused > 0 && facts.exit_code != 0) return DryRunVerdict::Fit::kDoesNotFit;
   if (facts.stop || facts.exit_code != 0) return DryRunVerdict::Fit::kUnknown;
-  const uint64_t high = HighEstimate(device.peak_used_bytes, device.context_bytes);
+  const uint64_t high = HighEstimate(facts, device);
   return high <= device.total_bytes ? DryRunVerdict::Fit::kFits : DryRunVerdict::Fit::kTooClose;
 }
 
 std::string FitLine(const DryRunFacts& facts, const DeviceUse& use, DryRunVerdict::Fit fit) {
   const SimulatedDevice& device = use.worst;
-  const uint64_t high = HighEstimate(device.peak_used_bytes, device.context_bytes);
+  const uint64_t high = HighEstimate(facts, device);
   switch (fit) {
     case DryRunVerdict::Fit::kDoesNotFit:
       return fmt::format("it does not fit: {} allocation{} refused, the largest of {}", use.refused,
@@ -139,10 +141,15 @@ int ExitCodeOf(const DryRunFacts& facts, bool over_budget) {
 
 }  // namespace
 
-uint64_t HighEstimate(uint64_t peak_bytes, uint64_t context_bytes) {
-  constexpr uint64_t kContextGrowth = 94ULL << 20;
-  const uint64_t beyond_context = peak_bytes - std::min(peak_bytes, context_bytes);
-  return peak_bytes + beyond_context / 100 * 7 + kContextGrowth;
+uint64_t HighEstimate(const DryRunFacts& facts, const launch::SimulatedDevice& device) {
+  const bool convolutions = !facts.trace || facts.trace->convolutions;
+  const forecast::Band band =
+      forecast::BandOf({.basis = forecast::Basis::kRecording, .convolutions = convolutions});
+  const uint64_t beyond_context =
+      device.peak_used_bytes - std::min(device.peak_used_bytes, device.context_bytes);
+  return device.peak_used_bytes +
+         static_cast<uint64_t>(std::ceil(static_cast<double>(beyond_context) * band.reserved_high)) +
+         static_cast<uint64_t>(band.elsewhere_high);
 }
 
 std::vector<std::string> StopLines(const launch::Stop& stop) {

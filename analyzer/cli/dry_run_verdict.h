@@ -19,6 +19,7 @@ struct TraceFacts {
   uint64_t steps = 0;  // whole optimizer steps
   uint64_t peak_allocated = 0;
   uint64_t peak_reserved = 0;
+  bool convolutions = false;  // cuDNN chose plans, which no dry run can ask it for
 };
 
 struct DryRunFacts {
@@ -50,10 +51,10 @@ struct DryRunVerdict {
   std::vector<std::string> lines;
 };
 
-// How far device used on a real card may exceed a dry run's: 7 % of what is not context, the largest error
-// against published measurements of convolutional networks (transformers: 1 %), and 94 MiB by which a context
-// was seen to grow after it was made (A100, 40 GB).
-[[nodiscard]] uint64_t HighEstimate(uint64_t peak_bytes, uint64_t context_bytes);
+// What a real card may need for it, by the band of a forecast of the run as it was recorded
+// (forecast/bands.h): a share of what is not context, and what the context may be larger by. Where no trace
+// tells whether it ran convolutions, the wider band holds.
+[[nodiscard]] uint64_t HighEstimate(const DryRunFacts& facts, const launch::SimulatedDevice& device);
 
 [[nodiscard]] DryRunVerdict Judge(const DryRunFacts& facts);
 

@@ -121,7 +121,7 @@ class ViewCommand final : public Subcommand {
       auto data = ViewerData::Build(trace.path, trace.diagnoses);
       if (!data.ok()) return Fail(data.error().Sentence());
       if (data.value()->damaged()) code = kBadInput;
-      AskForecast(data.value()->report(), &trace);
+      AskForecast(data.value()->built(), &trace);
       all.push_back(std::move(data.value()));
     }
     // Everything where it fits, else what is alive at the peaks.
@@ -178,10 +178,10 @@ class ViewCommand final : public Subcommand {
   }
 
   // A run that others are compared with is not asked what it would take.
-  void AskForecast(const report::v1::Report& report, ServedTrace* trace) const {
+  void AskForecast(const report::BuiltReport& built, ServedTrace* trace) const {
     if (trace->base) return;
-    trace->whole_run = CommandsForWholeRun(report);
-    if (!no_forecast_) trace->forecasts = ForecastsFor(trace->path, report);
+    trace->whole_run = CommandsForWholeRun(built.report);
+    if (!no_forecast_) trace->forecasts = ForecastsFor(built);
   }
 
   [[nodiscard]] int Serve() {
@@ -190,7 +190,7 @@ class ViewCommand final : public Subcommand {
     for (ServedTrace& trace : traces_) {
       const auto built = report::BuildReport(trace.path, {.allocations = 1});
       if (!built.ok()) return Fail(built.error().Sentence());
-      AskForecast(built.value().report, &trace);
+      AskForecast(built.value(), &trace);
     }
     auto pages = viewer_data::Pages::Open(traces_, options);
     if (!pages.ok()) return Fail(pages.error().Sentence());

@@ -34,12 +34,15 @@ std::vector<forecast::Chosen> ChosenOf(const report::v1::Prediction& prediction)
 
 }  // namespace
 
-std::vector<report::v1::Forecast> ForecastsFor(const std::string& trace, const report::v1::Report& report) {
+std::vector<report::v1::Forecast> ForecastsFor(const report::BuiltReport& built) {
+  const report::v1::Report& report = built.report;
   const report::v1::DeviceReport* device = MainDevice(report);
   if (device == nullptr || report.steps().completed() < 2) return {};
   forecast::StreamOptions options;
   options.device = device->device();
-  trace::Result<forecast::Stream> stream = forecast::BuildStream(trace, options);
+  const std::string& trace = built.file->path();
+  trace::Result<forecast::Stream> stream =
+      forecast::BuildStream(built.file, built.tables, built.stacks, *built.scan, options);
   if (!stream.ok()) return {};
   const auto planner = forecast::Planner::Make({std::move(stream.value())});
   if (!planner.ok()) return {};

@@ -15,10 +15,19 @@ namespace {
 using report::Size;
 
 constexpr std::string_view kExpandableSegments = "expandable-segments";
+constexpr std::string_view kAccumulation = "gradient-accumulation";
+
+// What the program is told: micro-batches where gradients are accumulated.
+uint64_t BatchOf(const forecast::Prediction& prediction) {
+  for (const forecast::Chosen& one : prediction.techniques) {
+    if (one.technique->key == kAccumulation) return prediction.batch / std::max(1U, one.options.steps);
+  }
+  return prediction.batch;
+}
 
 std::variant<std::vector<std::string>, std::string> CommandFor(const VerifyRequest& request) {
   if (request.command.empty()) return std::string("no command to run again; give it after --");
-  const uint64_t batch = request.prediction->batch;
+  const uint64_t batch = BatchOf(*request.prediction);
   auto found = FindPlaceholder(request.command, "batch");
   if (std::holds_alternative<Placeholder>(found)) return Fill(request.command, "batch", batch);
   if (batch == 0 || batch == request.recorded_batch) return request.command;

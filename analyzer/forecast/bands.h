@@ -12,6 +12,7 @@
 #include <string>
 
 #include "analyzer/forecast/replay.h"
+#include "analyzer/model/tables.h"
 
 namespace vramtrace::forecast {
 
@@ -32,6 +33,8 @@ struct Evidence {
   bool steps_seen = true;      // at least two optimizer steps: no phase is missing
   double matched_share = 1;    // of bytes, with two recordings
   double undecided_share = 0;  // of bytes at the peak: what they would add, were they to follow the batch
+  // By techniques: the order of requests is then that of the program to a few, which moves reserved bytes.
+  bool edited = false;
   // Shares of allocated bytes that the techniques' own residuals add (Technique::residual_*).
   double technique_low = 0;
   double technique_high = 0;
@@ -39,6 +42,8 @@ struct Evidence {
 
 // Convolution nodes ran in backward.
 [[nodiscard]] bool HasConvolutions(const Stream& stream);
+// The same of a trace's tables, which name the nodes that ran.
+[[nodiscard]] bool HasConvolutions(const model::Tables& tables);
 // Requests of unknown law alive at the peak are kept as recorded. Were they proportional to the batch, the
 // peak would be this share higher. 0 where the batch does not grow.
 [[nodiscard]] double UndecidedShare(const Stream& at_batch, const Outcome& outcome);
@@ -49,6 +54,9 @@ struct Band {
   double allocated_high = 0;
   double reserved_low = 0;
   double reserved_high = 0;
+  // Of the least that the run can do with (LeastReserved): where memory is short, a request moved by one place
+  // may decide what can be given back.
+  double least_low = 0;
   int64_t elsewhere_low = 0;
   int64_t elsewhere_high = 0;
 };

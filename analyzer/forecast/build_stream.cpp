@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "analyzer/attribution/lives.h"
+#include "analyzer/forecast/reductions.h"
 #include "analyzer/forecast/repeated_steps.h"
 #include "analyzer/forecast/site_key.h"
 #include "analyzer/forecast/size_laws.h"
@@ -211,15 +212,26 @@ class Builder {
             model::FrameText(tables_, stack.site)};
   }
 
+  // Buffers of reductions, which a larger batch may have where a smaller one has none, are numbered apart:
+  // what comes after them stays the same request.
   void NumberOrdinals() {
-    std::unordered_map<uint64_t, uint32_t> counts;  // by site, in the step under way
+    constexpr uint32_t kOfReductions = 1U << 31;
+    std::unordered_map<uint64_t, uint32_t> counts;      // by site, in the step under way
+    std::unordered_map<uint64_t, uint32_t> reductions;  // likewise
     uint32_t step = 0;
-    for (const Event& event : stream_.events) {
+    size_t reduction_until = 0;
+    for (size_t place = 0; place < stream_.events.size(); ++place) {
+      const Event& event = stream_.events[place];
       if (event.kind != EventKind::kAllocate) continue;
       Request& request = stream_[event.request];
-      if (request.step != step) counts.clear();
+      if (request.step != step) {
+        counts.clear();
+        reductions.clear();
+      }
       step = request.step;
-      request.ordinal = counts[static_cast<uint64_t>(request.site)]++;
+      if (IsReduction(stream_, place)) reduction_until = place + 2;
+      const auto site = static_cast<uint64_t>(request.site);
+      request.ordinal = place < reduction_until ? kOfReductions + reductions[site]++ : counts[site]++;
     }
   }
 

@@ -120,6 +120,7 @@ Evidence Planner::EvidenceFor(uint64_t batch, std::span<const Chosen> chosen) co
   evidence.events_lost = facts().lost_events;
   evidence.steps_seen = facts().whole;
   if (two_recordings()) evidence.matched_share = alignment_.share();
+  evidence.edited = !chosen.empty();
   for (const Chosen& one : chosen) {
     evidence.technique_low += one.technique->residual_low;
     evidence.technique_high += one.technique->residual_high;
@@ -288,6 +289,9 @@ std::string TextOf(const Chosen& chosen) {
   add("cards", chosen.options.cards, usual.cards);
   add("targets", chosen.options.targets, usual.targets);
   add("chunks", chosen.options.chunks, usual.chunks);
+  add("blocks", chosen.options.blocks, usual.blocks);
+  add("steps", chosen.options.steps, usual.steps);
+  add("length", chosen.options.length, usual.length);
   return std::string(chosen.technique->key) + options;
 }
 

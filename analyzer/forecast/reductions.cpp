@@ -28,7 +28,8 @@ Bytes FullBuffer(Bytes outputs, Bytes at_once) {
   return kBytesPerSum * outputs * kOutputsPerBlock * DivideUp(at_once, outputs) * kOutputsPerBlock;
 }
 
-// True when events at `place` are: buffer, semaphores, and the ends of both.
+}  // namespace
+
 bool IsReduction(const Stream& stream, size_t place) {
   if (place + 3 >= stream.events.size()) return false;
   const Event* events = &stream.events[place];
@@ -42,8 +43,6 @@ bool IsReduction(const Stream& stream, size_t place) {
   return both && bytes != 0 && bytes % kBytesPerSemaphore == 0 &&
          bytes / kBytesPerSemaphore <= kMostBlocksOfOutputs;
 }
-
-}  // namespace
 
 void LimitReductions(Stream* stream) {
   const Bytes at_once = BlocksAtOnce(stream->facts);

@@ -14,6 +14,9 @@ namespace vramtrace::forecast {
 // Work per thread at which a buffer grows on, over that at which it is full: 256 / 16.
 inline constexpr int kReductionSlack = 16;
 
+// True when the events from `place` on are those of one: buffer, semaphores, and the ends of both.
+[[nodiscard]] bool IsReduction(const Stream& stream, size_t place);
+
 // Limits the laws of such buffers. They are known by what follows them: their semaphores, 4 B for each block
 // of outputs, and both are freed at once. Nothing happens where the catalogue does not have the device.
 void LimitReductions(Stream* stream);

@@ -1,6 +1,7 @@
 #include "analyzer/forecast/size_laws.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -24,13 +25,19 @@ class RuleOfOne {
     }
     for (const Request& request : stream.requests) {
       const Site& site = stream.SiteOf(request);
+      if (request.memory_class == MemoryClass::kGradient && request.parameter != ParameterId::kNone) {
+        named_.insert({request.autograd_number, request.step});
+      }
       if (site.phase != Phase::kForward || request.is_copy || !site.has_module) continue;
       forward_[site.module_path].insert(Units(request.bytes));
     }
+    FindBorrowed();
+    FindGoneInLoad();
   }
 
   [[nodiscard]] SizeLaw LawOf(const Request& request) const {
-    if (IsFixed(request)) return SizeLaw::Fixed(request.bytes);
+    if (IsFixed(request) || gone_in_load_[static_cast<size_t>(&request - stream_.requests.data())])
+      return SizeLaw::Fixed(request.bytes);
     const uint64_t batch = stream_.batch;
     if (batch == 0 || request.bytes % batch != 0) return SizeLaw::Fixed(request.bytes, LawBasis::kUnknown);
     SizeLaw law;
@@ -45,9 +52,12 @@ class RuleOfOne {
       case MemoryClass::kBuffer:
       case MemoryClass::kGradient:
       case MemoryClass::kOptimizerState:
-      case MemoryClass::kWorkspace:
       case MemoryClass::kSaveCopy:
         return true;
+      case MemoryClass::kWorkspace:
+        // A result may have the size of a workspace: in backward the running operator tells.
+        if (CanHaveWorkspace(stream_.SiteOf(request))) return true;
+        break;
       case MemoryClass::kInput:
         return false;
       default:
@@ -65,10 +75,53 @@ class RuleOfOne {
         break;
     }
     if (request.is_copy || request.bytes < kLeastPerSample * stream_.batch) return true;
-    return HasSizeOfParameter(request, site);
+    return IsBorrowedCopy(request, site) || HasSizeOfParameter(request, site);
   }
 
  private:
+  // Weights of a child that is never called: its parent computes with them, and autocast, where it is on,
+  // copies them there.
+  void FindBorrowed() {
+    constexpr uint32_t kSingle = 4;
+    const bool autocast = std::any_of(stream_.requests.begin(), stream_.requests.end(),
+                                      [](const Request& request) { return request.is_copy; });
+    if (!autocast) return;
+    for (const Parameter& parameter : stream_.parameters) {
+      const std::string& path = parameter.module_path;
+      const size_t dot = path.rfind('.');
+      if (dot == std::string::npos || parameter.element_size != kSingle || forward_.contains(path)) continue;
+      borrowed_[path.substr(0, dot)].insert(Units(parameter.bytes / 2));
+    }
+  }
+  [[nodiscard]] bool IsBorrowedCopy(const Request& request, const Site& site) const {
+    if (site.phase != Phase::kForward || !site.has_module) return false;
+    const auto found = borrowed_.find(site.module_path);
+    return found != borrowed_.end() && found->second.contains(Units(request.bytes));
+  }
+
+  // What comes and goes while the model is made is no batch: initial values, whatever their class.
+  void FindGoneInLoad() {
+    gone_in_load_.resize(stream_.requests.size());
+    for (const Event& event : stream_.events) {
+      if (event.kind != EventKind::kFree || event.phase != Phase::kLoad) continue;
+      gone_in_load_[static_cast<size_t>(event.request)] = true;
+    }
+  }
+
+  static bool CanHaveWorkspace(const Site& site) {
+    constexpr std::string_view kNever[] = {"Mul", "Slice", "Add",  "Cat",   "View",
+                                           "Neg", "Silu",  "Gelu", "Expand"};
+    return std::none_of(std::begin(kNever), std::end(kNever), [&](std::string_view name) {
+      return site.operator_name.starts_with(name) && !site.operator_name.starts_with("Addmm") &&
+             !site.operator_name.starts_with("Addbmm");
+    });
+  }
+
+  // Sums of gradients and their parts: never a weight's gradient, which products and copies make.
+  static bool CanMakeWeightGradient(const Site& site) {
+    return !site.operator_name.starts_with("View") && !site.operator_name.starts_with("Slice");
+  }
+
   // What the allocator's unit leaves of a size, so that a tensor and its padded copy compare equal.
   static Bytes Units(Bytes bytes) { return bytes / kAllocatorUnit * kAllocatorUnit; }
 
@@ -85,13 +138,22 @@ class RuleOfOne {
     const auto forward = forward_.find(site.module_path);
     if (forward != forward_.end() && forward->second.contains(bytes)) return false;
     const std::unordered_set<Bytes>& sizes = found->second;
+    if (!CanMakeWeightGradient(site)) return false;
+    // The node's weight gradient is another request: what else has its size, or twice or half of it, is the
+    // input's.
+    const bool product = site.operator_name.starts_with("Addmm") || site.operator_name.starts_with("Mm");
+    if ((product || !sizes.contains(bytes)) && named_.contains({request.autograd_number, request.step}))
+      return false;
     return sizes.contains(bytes) || sizes.contains(2 * bytes) || sizes.contains(Units(bytes / 2));
   }
 
   const Stream& stream_;
   std::unordered_map<std::string, std::unordered_set<Bytes>> by_module_;
   std::unordered_map<std::string, std::unordered_set<Bytes>> forward_;  // results of the module's forward
+  std::unordered_map<std::string, std::unordered_set<Bytes>> borrowed_;
   std::unordered_set<Bytes> all_;
+  std::vector<bool> gone_in_load_;                 // by request
+  std::set<std::pair<uint64_t, uint32_t>> named_;  // nodes and steps with a gradient that is named
 };
 
 // A request's partner in another recording.

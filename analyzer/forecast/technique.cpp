@@ -72,7 +72,7 @@ std::string TakeOption(std::string_view key, std::string_view pair, TechniqueOpt
   constexpr Number kNumbers[] = {
       {"every", &TechniqueOptions::every, 1, 1000},      {"rank", &TechniqueOptions::rank, 1, 65536},
       {"cards", &TechniqueOptions::cards, 2, 65536},     {"chunks", &TechniqueOptions::chunks, 2, 65536},
-      {"blocks", &TechniqueOptions::blocks, 1, 65536},   {"steps", &TechniqueOptions::steps, 2, 65536},
+      {"blocks", &TechniqueOptions::blocks, 1, 65536},   {"steps", &TechniqueOptions::steps, 2, 1024},
       {"length", &TechniqueOptions::length, 1, 1U << 30}};
   for (const Number& number : kNumbers) {
     if (name != number.name) continue;

@@ -60,6 +60,7 @@ class ViewerData {
   // Columns "block.*" of a selection, in the same form and with the same kinds, addresses and texts.
   [[nodiscard]] std::string WriteSelection(const Selection& selection) const;
 
+  [[nodiscard]] const report::BuiltReport& built() const { return built_; }
   [[nodiscard]] const report::v1::Report& report() const { return built_.report; }
   [[nodiscard]] bool damaged() const { return built_.damaged; }
   [[nodiscard]] const std::map<uint32_t, Curve>& curves() const { return observer_.curves(); }

@@ -5,6 +5,7 @@
 
 #include "analyzer/cli/dry_run_summary.h"
 #include "analyzer/cli/dry_run_verdict.h"
+#include "analyzer/forecast/bands.h"
 
 namespace vramtrace::cli {
 namespace {
@@ -63,9 +64,26 @@ TEST(Verdict, SaysWhereMemoryDependsOnInventedValues) {
               Contains("the program branched on invented values: train.py:4 (a value of bool)"));
 }
 
-TEST(Verdict, HighEstimateAddsErrorBeyondTheContext) {
-  EXPECT_EQ(HighEstimate(400 * kMiB, 400 * kMiB), 494 * kMiB);
-  EXPECT_EQ(HighEstimate(1400 * kMiB, 400 * kMiB), 1400 * kMiB + 70 * kMiB + 94 * kMiB);
+TEST(Verdict, HighEstimateIsTheUpperEndOfAForecastsBand) {
+  for (const bool convolutions : {false, true}) {
+    const forecast::Band band =
+        forecast::BandOf({.basis = forecast::Basis::kRecording, .convolutions = convolutions});
+    const auto context = static_cast<uint64_t>(band.elsewhere_high);
+    DryRunFacts facts = Facts({});
+    facts.trace = TraceFacts{.steps = 2, .convolutions = convolutions};
+    EXPECT_EQ(HighEstimate(facts, Device(400 * kMiB)), 400 * kMiB + context);
+    const uint64_t high = HighEstimate(facts, Device(10'400 * kMiB));
+    EXPECT_NEAR(static_cast<double>(high - 10'400 * kMiB - context) / kMiB, 10'000 * band.reserved_high, 1);
+  }
+}
+
+TEST(Verdict, TakesTheWiderBandWhereNoTraceTells) {
+  DryRunFacts facts = Facts({Device(23 * kGiB)});
+  EXPECT_EQ(Judge(facts).fit, Fit::kTooClose);
+  facts.trace = TraceFacts{.steps = 2, .peak_allocated = kGiB, .peak_reserved = kGiB, .convolutions = true};
+  EXPECT_EQ(Judge(facts).fit, Fit::kTooClose);
+  facts.trace->convolutions = false;
+  EXPECT_EQ(Judge(facts).fit, Fit::kFits);
 }
 
 TEST(Verdict, ARefusalIsOutOfMemoryOnlyWhenTheProgramFailed) {
@@ -164,7 +182,7 @@ TEST(Summary, HasTheFiguresInBytes) {
   EXPECT_EQ(json["pytorch"]["peak_reserved_bytes"], 9 * kGiB);
   ASSERT_EQ(json["devices"].size(), 1U);
   EXPECT_EQ(json["devices"][0]["peak_used_bytes"], 10 * kGiB);
-  EXPECT_EQ(json["devices"][0]["high_estimate_bytes"], HighEstimate(10 * kGiB, 400 * kMiB));
+  EXPECT_EQ(json["devices"][0]["high_estimate_bytes"], HighEstimate(facts, Device(10 * kGiB)));
   EXPECT_EQ(json["devices"][0]["refused_allocations"], 1);
   EXPECT_EQ(json["invented_reads"][0]["where"], "train.py:3");
   EXPECT_FALSE(json.contains("stopped"));

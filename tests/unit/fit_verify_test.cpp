@@ -111,6 +111,15 @@ TEST_F(VerifyTest, PassesTechniquesOn) {
               ::testing::ElementsAre(Pair("VRAMTRACE_APPLY", "checkpointing:every=2;bf16-autocast")));
 }
 
+TEST_F(VerifyTest, MicroBatchesAreWhatTheProgramIsTold) {
+  Choose("gradient-accumulation");
+  prediction_.techniques.back().options.steps = 4;
+  (void)Result();
+  EXPECT_EQ(runner_.asked.command, (Words{"python", "train.py", "--batch", "4"}));
+  EXPECT_THAT(runner_.asked.environment,
+              ::testing::Contains(Pair("VRAMTRACE_APPLY", "gradient-accumulation:steps=4")));
+}
+
 TEST_F(VerifyTest, SettingsOfTheAllocatorGoIntoTheEnvironment) {
   auto stream = std::make_shared<forecast::Stream>(*prediction_.stream);
   stream->facts.allocator_settings = "max_split_size_mb:64";

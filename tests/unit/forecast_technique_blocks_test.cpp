@@ -119,6 +119,31 @@ TEST(CheckpointingTest, EverySecondBlockKeepsTheOthers) {
   EXPECT_EQ(ReplayOf(edited).allocated.bytes, kBlocks * kOutput + 2 * kSaved + 2 * kMiB + 512);
 }
 
+// Sites 50 to 52 are those of the blocks' nodes in backward.
+Stream WithNodes(BlockModel* model, const char* operator_name) {
+  for (vramtrace::forecast::Site& site : model->stream().sites) {
+    if (site.key >= 50 && site.key < 50 + kBlocks) site.operator_name = operator_name;
+  }
+  return With(model->stream(), "selective-checkpointing");
+}
+
+TEST(SelectiveCheckpointingTest, KeepsWhatProductsAndAttentionReturn) {
+  for (const char* kept : {"AddmmBackward0", "ScaledDotProductFlashAttentionBackward0"}) {
+    BlockModel model;
+    // The temporary lives until the output is there: to the forward it is one more result of the node.
+    EXPECT_GE(ReplayOf(WithNodes(&model, kept)).allocated.bytes,
+              kBlocks * (kSaved + kOutput) + 2 * kMiB + 512)
+        << kept;
+  }
+  for (const char* again : {"GeluBackward0", "BmmBackward0", "SoftmaxBackward0"}) {
+    BlockModel model;
+    const Stream edited = WithNodes(&model, again);
+    EXPECT_EQ(ReplayOf(edited).allocated.bytes,
+              ReplayOf(With(model.stream(), "checkpointing")).allocated.bytes)
+        << again;
+  }
+}
+
 TEST(CheckpointingTest, FreesWhatItMakes) {
   BlockModel model;
   const Stream edited = With(model.stream(), "checkpointing");

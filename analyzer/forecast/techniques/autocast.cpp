@@ -61,6 +61,7 @@ class Autocast {
     for (const Pass& pass : graph_.passes()) Forward(pass);
     for (const auto& [number, node] : graph_.nodes()) Node(number, node);
     for (const RequestId id : half_) edit_.Scale(id, 1, 2);
+    RemoveLayoutCopies(graph_, &edit_);
     return std::move(edit_).Finish();
   }
 

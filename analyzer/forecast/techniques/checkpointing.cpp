@@ -12,10 +12,17 @@
 namespace vramtrace::forecast {
 namespace {
 
+// Everything is computed again, or all but what products and attention return.
+enum class Kept : uint8_t { kNothing, kProducts };
+
+bool IsAttention(std::string_view operator_name) { return operator_name.starts_with("ScaledDotProduct"); }
+
 class Checkpointing {
  public:
-  Checkpointing(const Stream& stream, const TechniqueOptions& options)
-      : stream_(stream), options_(options), edit_(stream), blocks_(RepeatedBlocks(stream)) {}
+  Checkpointing(const Stream& stream, const TechniqueOptions& options, Kept kept)
+      : stream_(stream), options_(options), graph_(stream), edit_(stream), blocks_(RepeatedBlocks(stream)) {
+    if (kept == Kept::kProducts) FindProducts();
+  }
 
   Edited Apply() && {
     if (blocks_.empty()) return "no module of the model repeats";
@@ -28,6 +35,32 @@ class Checkpointing {
   }
 
  private:
+  // Results of products: what lives longer than its operator.
+  void FindProducts() {
+    products_.resize(stream_.requests.size());
+    for (const auto& [number, node] : graph_.nodes()) {
+      // A batched product holds attention scores, which is what is not worth keeping.
+      const bool batched = node.operator_name.starts_with("Bmm") || node.operator_name.starts_with("Baddbmm");
+      if ((!IsProduct(node.operator_name) || batched) && !IsAttention(node.operator_name)) continue;
+      for (const RequestId id : node.forward) {
+        if (stream_[id].memory_class == MemoryClass::kWorkspace) continue;
+        const Span& span = graph_.spans()[static_cast<size_t>(id)];
+        for (uint32_t place = span.allocated + 1; place < span.freed && place < stream_.events.size();
+             ++place) {
+          const Event& event = stream_.events[place];
+          if (event.kind != EventKind::kAllocate) continue;
+          const uint64_t other = stream_[event.request].autograd_number;
+          if (other == stream_[id].autograd_number) continue;
+          products_[static_cast<size_t>(id)] = true;
+          break;
+        }
+      }
+    }
+  }
+  [[nodiscard]] bool IsKept(RequestId id) const {
+    return !products_.empty() && products_[static_cast<size_t>(id)];
+  }
+
   void Recompute(size_t index) {
     const BlockWindow& window = windows_[index];
     for (const RequestId id : window.requests) {
@@ -49,12 +82,14 @@ class Checkpointing {
     return edit_.SpanOf(id).freed > window.end;
   }
 
-  // What the forward leaves behind, besides its output and what the program itself holds.
+  // What the forward leaves behind, besides its output and what the program itself holds: it goes where the
+  // program's own variables let go of it, for nothing saves it.
   void Release(const BlockWindow& window, RequestId id) {
     const Request& request = stream_[id];
-    if (!Outlives(window, id) || id == window.output) return;
+    if (!Outlives(window, id) || id == window.output || IsKept(id)) return;
     if (request.memory_class == MemoryClass::kOutput || IsCacheCopy(stream_, request)) return;
-    edit_.FreeAfter(id, request.is_copy ? EndOfForward(window) : window.end);
+    edit_.FreeAfter(id,
+                    request.is_copy ? EndOfForward(window) : std::min(window.end, graph_.ReleasePlace(id)));
   }
 
   // Autocast keeps its copies of weights until its region ends, which is before backward begins.
@@ -110,6 +145,10 @@ class Checkpointing {
       }
       const Request& request = stream_[event.request];
       const bool output = event.request == window.output;
+      if (IsKept(event.request) && !output) {
+        KeepProduct(window, event.request, request.autograd_number > last, &made);
+        continue;
+      }
       if ((output && !window.saves_output) || request.autograd_number > last) continue;
       if (IsCacheCopy(stream_, request)) continue;
       Request again = request;
@@ -129,9 +168,25 @@ class Checkpointing {
     }
   }
 
+  // It waits for the recomputation, which takes it in place of the product; one that is never asked for waits
+  // until the block's backward is through.
+  void KeepProduct(const BlockWindow& window, RequestId id, bool beyond_the_last,
+                   std::vector<std::pair<RequestId, RequestId>>* made) {
+    const uint32_t freed = edit_.SpanOf(id).freed;
+    if (beyond_the_last) {
+      edit_.FreeAfter(id, window.backward_end);
+    } else if (Outlives(window, id)) {
+      edit_.FreeAfter(id, std::min(freed, window.backward_end));
+    } else {
+      made->emplace_back(id, id);
+    }
+  }
+
   const Stream& stream_;
   const TechniqueOptions& options_;
+  const Graph graph_;
   Edit edit_;
+  std::vector<bool> products_;  // by request; empty: nothing is kept
   std::vector<std::string> blocks_;
   std::vector<BlockWindow> windows_;
 };
@@ -144,7 +199,12 @@ bool IsCheckpointed(const Stream& stream) {
 }
 
 Edited ApplyCheckpointing(const Stream& stream, const TechniqueOptions& options) {
-  return Checkpointing(stream, options).Apply();
+  return Checkpointing(stream, options, Kept::kNothing).Apply();
+}
+
+// torch.utils.checkpoint.create_selective_checkpoint_contexts: results of the operators named there stay.
+Edited ApplySelectiveCheckpointing(const Stream& stream, const TechniqueOptions& options) {
+  return Checkpointing(stream, options, Kept::kProducts).Apply();
 }
 
 }  // namespace vramtrace::forecast

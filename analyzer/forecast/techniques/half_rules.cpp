@@ -1,5 +1,9 @@
 #include "analyzer/forecast/techniques/half_rules.h"
 
+#include <algorithm>
+
+#include "preload/catalogue/catalogue.h"
+
 namespace vramtrace::forecast {
 
 bool IsSingle(const Parameter& parameter) { return parameter.dtype.ends_with("float32"); }
@@ -15,6 +19,28 @@ bool IsStaging(const Graph& graph, RequestId id) {
   return counters.kind == EventKind::kAllocate && gone.kind == EventKind::kFree &&
          gone.request == counters.request && stream[counters.request].bytes <= kCounters &&
          stream[counters.request].memory_class == MemoryClass::kTemporary && stream[id].bytes > kCounters;
+}
+
+void RemoveLayoutCopies(const Graph& graph, Edit* edit) {
+  const RunFacts& facts = graph.stream().facts;
+  const catalogue::Gpu* gpu = catalogue::FindGpu(facts.gpu);
+  const bool recent = facts.pytorch.major > 2 || facts.pytorch.minor >= 5;
+  const bool cudnn = gpu != nullptr && (gpu->compute_major == 9 || gpu->compute_major == 10) && recent;
+  if (!cudnn) return;
+  constexpr uint64_t kFarthest = 4;  // nodes between attention and the product
+  for (const auto& [number, node] : graph.nodes()) {
+    if (!node.operator_name.starts_with("ScaledDotProductEfficient")) continue;
+    Bytes result = 0;
+    for (const RequestId id : node.forward) result = std::max(result, graph.stream()[id].bytes);
+    for (uint64_t next = number + 1; next <= number + kFarthest; ++next) {
+      const GraphNode* after = graph.Find(next);
+      if (after == nullptr || after->forward.empty()) continue;
+      const RequestId made = after->forward.front();
+      const bool copy = graph.stream()[made].bytes == result && !IsProduct(after->operator_name);
+      if (copy) edit->Remove(made);
+      break;
+    }
+  }
 }
 
 void CastLogits(const Graph& graph, uint64_t number, const GraphNode& node, bool held, Edit* edit) {

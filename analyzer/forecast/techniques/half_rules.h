@@ -14,6 +14,12 @@ namespace vramtrace::forecast {
 // not.
 void CastLogits(const Graph& graph, uint64_t number, const GraphNode& node, bool held, Edit* edit);
 
+// On cards whose attention in half precision is cuDNN's (compute capability 9 and 10, since PyTorch 2.5): its
+// result is laid out as the query is, so that the copy that the memory-efficient kernel of single precision
+// needs before the next product is not made. Source: aten/src/ATen/native/transformers/cuda/sdp_utils.cpp,
+// check_prefer_cudnn_attention.
+void RemoveLayoutCopies(const Graph& graph, Edit* edit);
+
 [[nodiscard]] bool IsSingle(const Parameter& parameter);
 
 }  // namespace vramtrace::forecast

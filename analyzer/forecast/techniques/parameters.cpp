@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analyzer/forecast/reductions.h"
+
 namespace vramtrace::forecast {
 namespace {
 
@@ -84,11 +86,16 @@ class Freezer {
     return path != nullptr && reading_.contains(*path);
   }
 
-  // With the workspace of the product that makes it.
+  // With the workspace of the product that makes it, or the buffers of the sum.
   void RemoveGradient(RequestId id) {
     edit_->Remove(id);
     const uint32_t place = graph_.spans()[static_cast<size_t>(id)].allocated;
     if (place + 1 >= stream_.events.size()) return;
+    if (IsReduction(stream_, place + 1)) {
+      edit_->Remove(stream_.events[place + 1].request);
+      edit_->Remove(stream_.events[place + 2].request);
+      return;
+    }
     const Event& next = stream_.events[place + 1];
     if (next.kind != EventKind::kAllocate) return;
     if (stream_[next.request].memory_class == MemoryClass::kWorkspace) edit_->Remove(next.request);

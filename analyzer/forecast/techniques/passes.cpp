@@ -99,7 +99,32 @@ uint64_t Graph::ReaderOf(RequestId id) const {
   return found == readers_.end() ? 0 : found->second;
 }
 
-uint32_t Graph::ReleasePlace(RequestId id) const {
+uint32_t Graph::ReleasePlace(RequestId id) const { return std::max(LetGo(id), ReadPlace(id)); }
+
+// Where forward runs the operator that reads it: no variable lets go before.
+uint32_t Graph::ReadPlace(RequestId id) const {
+  const uint32_t made = spans_[static_cast<size_t>(id)].allocated;
+  const GraphNode* reader = Find(ReaderOf(id));
+  if (reader == nullptr || reader->forward.empty()) return made;
+  const uint32_t place = spans_[static_cast<size_t>(reader->forward.back())].allocated;
+  const Pass* pass = PassOf(ReaderOf(id));
+  return pass != nullptr && place >= made && place <= pass->end ? place : made;
+}
+
+// The last allocation of the call of a module that `place` is in.
+uint32_t Graph::EndOfCall(uint32_t place, std::string_view path) const {
+  uint32_t last = place;
+  for (uint32_t at = place + 1; at < stream_.events.size(); ++at) {
+    const Event& event = stream_.events[at];
+    if (event.kind == EventKind::kStepEnd || event.phase == Phase::kBackward) break;
+    if (event.kind != EventKind::kAllocate) continue;
+    if (!IsBelow(stream_.SiteOf(stream_[event.request]).module_path, path)) break;
+    last = at;
+  }
+  return last;
+}
+
+uint32_t Graph::LetGo(RequestId id) const {
   const Request& request = stream_[id];
   uint32_t last = spans_[static_cast<size_t>(id)].allocated;
   if (IsCacheCopy(stream_, request)) {
@@ -110,6 +135,16 @@ uint32_t Graph::ReleasePlace(RequestId id) const {
   const bool own = has_children_[static_cast<size_t>(request.site)];
   const std::string above = ParentOf(path);
   const std::string reader = ReaderModule(id);
+  // What a module's own code makes and reads is its local variable: that of a layer's arithmetic is
+  // overwritten by what is made of it, that of a module that calls others in between stays until it returns.
+  if (!path.empty() && reader == path) return own ? EndOfCall(last, path) : ReadPlace(id);
+  // What a module returns to its caller, and another call reads: `x = block(x)` holds it while that one runs.
+  if (!own && !reader.empty() && !IsBelow(reader, above)) {
+    std::string common = ParentOf(above);
+    while (!IsBelow(reader, common)) common = ParentOf(common);
+    const std::string calling = ChildOf(common, reader);
+    return calling.empty() ? ReadPlace(id) : EndOfCall(ReadPlace(id), calling);
+  }
   // The call that reads it, beside its own module: `x = norm(x); x = layer(x)` lets go when `layer` returns.
   std::string call;
   if (!own && IsBelow(reader, above) && !IsBelow(reader, path)) call = ChildOf(above, reader);

@@ -46,6 +46,9 @@ class Graph {
 
  private:
   [[nodiscard]] std::string ReaderModule(RequestId id) const;
+  [[nodiscard]] uint32_t ReadPlace(RequestId id) const;
+  [[nodiscard]] uint32_t EndOfCall(uint32_t place, std::string_view path) const;
+  [[nodiscard]] uint32_t LetGo(RequestId id) const;
   void Read();
   void Link();
 
@@ -59,6 +62,9 @@ class Graph {
 
 // A key or value that transformers' cache copied; it holds them until the model returns.
 [[nodiscard]] bool IsCacheCopy(const Stream& stream, const Request& request);
+
+// Tokens of a sequence, by the first input that is a matrix of integers; 0: there is none.
+[[nodiscard]] uint64_t LengthOf(const RunFacts& facts);
 
 // Matrix products and convolutions: what autocast runs in half precision.
 [[nodiscard]] bool IsProduct(std::string_view operator_name);

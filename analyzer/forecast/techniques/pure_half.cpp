@@ -35,6 +35,7 @@ class PureHalf {
     for (uint32_t i = 0; i < stream_.requests.size(); ++i) {
       if (!full_[i] && Halves(stream_.requests[i])) edit_.Scale(RequestId{i}, 1, 2);
     }
+    RemoveLayoutCopies(graph_, &edit_);
     Stream edited = std::move(edit_).Finish();
     for (Parameter& parameter : edited.parameters) {
       if (!IsSingle(parameter)) continue;

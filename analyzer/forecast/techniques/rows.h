@@ -10,6 +10,22 @@ namespace vramtrace::forecast {
   [[nodiscard]] Edited apply(const Stream& stream, const TechniqueOptions& options);
 // checkpointing.cpp
 VRAMTRACE_ROW(IsCheckpointed, ApplyCheckpointing)
+[[nodiscard]] Edited ApplySelectiveCheckpointing(const Stream& stream, const TechniqueOptions& options);
+// gradients.cpp
+VRAMTRACE_ROW(GradientsGoRightAway, ApplySetToNone)
+VRAMTRACE_ROW(HasBucketView, ApplyBucketView)
+VRAMTRACE_ROW(IsAccumulating, ApplyAccumulation)
+// muon.cpp
+VRAMTRACE_ROW(IsMuon, ApplyMuon)
+// offload.cpp
+VRAMTRACE_ROW(IsStateOnHost, ApplyOptimizerOffload)
+VRAMTRACE_ROW(IsOffloaded, ApplyActivationOffload)
+// attention.cpp
+VRAMTRACE_ROW(IsFusedAttention, ApplyFusedAttention)
+// loss.cpp
+VRAMTRACE_ROW(IsChunkedLoss, ApplyChunkedLoss)
+// length.cpp
+VRAMTRACE_ROW(IsNever, ApplyLength)
 // optimizers.cpp
 VRAMTRACE_ROW(IsForeachOff, ApplyForeachOff)
 VRAMTRACE_ROW(IsFused, ApplyFused)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import re
 from collections.abc import Iterator
 
 import pytest
-from recording import default_build
+from recording import ROOT, default_build
 
 from tests.accuracy.batch.runs import Peaks
 from tests.accuracy.techniques.cases import SMALL
@@ -48,6 +50,18 @@ def test_a_technique_that_nobody_can_apply_ends_the_program(runner: Runner) -> N
     run = runner.run("small", SMALL, "tensor-parallel")
     assert run.status == 2
     assert "tensor-parallel cannot be applied" in run.printed
+
+
+def test_every_row_is_applied_from_outside_or_says_why_not() -> None:
+    rows = re.findall(r'\.key = "([^"]+)"', (ROOT / "analyzer/forecast/technique.def").read_text())
+    module = ast.parse((ROOT / "preload/python/techniques/__init__.py").read_text())
+    tables = {
+        node.targets[0].id: [ast.literal_eval(key) for key in node.value.keys]  # type: ignore[attr-defined]
+        for node in module.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)
+    }
+    assert len(rows) > 20
+    assert sorted([*tables["ROWS"], *tables["BEYOND"]]) == sorted(rows)
 
 
 def test_a_wrong_verdict_is_seen() -> None:
