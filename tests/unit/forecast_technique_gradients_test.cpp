@@ -15,7 +15,7 @@ using testing::ReplayOf;
 using testing::StreamMaker;
 
 constexpr Bytes kParameter = 8 * kMiB;
-constexpr Bytes kSample = kMiB;  // of the activation, a sample
+constexpr Bytes kSample = 2 * kMiB;  // of the activation, a sample
 constexpr uint64_t kBatch = 4;
 constexpr Bytes kActivation = kBatch * kSample;
 constexpr Bytes kInStep = 2 * kMiB;  // the optimizer's temporary

@@ -85,7 +85,8 @@ class Attention : public StreamMaker {
  public:
   static constexpr Bytes kTokens = 4 * 512 * 1024;
   static constexpr Bytes kScores = 4 * 8 * 512 * 512 * 4;
-  static constexpr Bytes kFixed = 3 * kMiB;
+  static constexpr Bytes kFixed =
+      2 * kMiB;  // no remainder of a segment is 1 MiB, which would stay with a block
 
   Attention() {
     stream().facts.inputs = {{"input_ids", {4, 512}, "int64"}};

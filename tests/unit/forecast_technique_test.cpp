@@ -44,7 +44,7 @@ TEST(TechniqueText, ReadsOptions) {
 
 TEST(TechniqueText, SaysWhatIsWrong) {
   const auto error = [](std::string_view text) { return std::get<std::string>(ParseTechnique(text)); };
-  EXPECT_THAT(error("checkpoint"), HasSubstr("did you mean checkpointing?"));
+  EXPECT_THAT(error("checkpoint"), HasSubstr("did you mean checkpointing, "));
   EXPECT_THAT(error("nothing-like-it"), HasSubstr(", checkpointing"));
   EXPECT_THAT(error(""), HasSubstr("there is no technique \"\""));
   EXPECT_THAT(error("checkpointing:every"), HasSubstr("needs a value"));
