@@ -22,6 +22,10 @@ int stat(const char* path, struct stat* result) noexcept {
 int fstat(int descriptor, struct stat* result) noexcept {
   return static_cast<int>(syscall(SYS_fstat, descriptor, result));
 }
+// What the C++ library's streams call.
+int fstat64(int descriptor, struct stat64* result) noexcept {
+  return static_cast<int>(syscall(SYS_fstat, descriptor, result));
+}
 
 // glibc 2.36. std::random_device's; seeds of ours come from getrandom itself.
 uint32_t arc4random() noexcept {
