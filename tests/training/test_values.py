@@ -44,7 +44,13 @@ def block_events(build: Build, trace: Path) -> list[str]:
     done = vramtrace(build, "dump", trace)
     assert done.returncode == 0, done.stderr
     lines = (line.split(maxsplit=2) for line in done.stdout.splitlines())
-    events = (words[2] for words in lines if len(words) == 3 and " block_" in words[2])
+    numbered = [
+        (int(words[0]), words[2])
+        for words in lines
+        if len(words) == 3 and re.search(r" block_(allocate|free) ", words[2])
+    ]
+    # By their number: the file has a chunk of one thread after one of another.
+    events = (event for _, event in sorted(numbered))
     plain = (re.sub(r" (stack|autograd\.sequence_number)=\d+", "", event) for event in events)
     ordered: list[str] = []
     for are_frees, events_of_one_kind in itertools.groupby(plain, lambda event: " block_free " in event):
