@@ -40,8 +40,9 @@ struct Runtime {
   X(cudaDeviceGetAttribute)                                                                                 \
   X(cudaMemGetInfo)                                                                                         \
   X(cudaRuntimeGetVersion)                                                                                  \
-  X(cudaEventCreate) X(cudaEventDestroy) X(cudaEventRecord) X(cudaEventSynchronize) X(cudaEventElapsedTime) \
-      X(cudaMemcpyAsync) X(cudaFree) X(cudaFreeHost)
+  X(cudaEventCreate)                                                                                        \
+  X(cudaEventDestroy) X(cudaEventRecord) X(cudaEventSynchronize) X(cudaEventElapsedTime) X(cudaMemcpyAsync) \
+      X(cudaFree) X(cudaFreeHost)
   VRAMTRACE_RUNTIME(VRAMTRACE_FUNCTION)
   // Overloaded in the header.
   cudaError_t (*cudaMalloc)(void**, size_t) = nullptr;

@@ -54,8 +54,8 @@ struct Band {
   double allocated_high = 0;
   double reserved_low = 0;
   double reserved_high = 0;
-  // Of the least that the run can do with (LeastReserved): where memory is short, a request moved by one place
-  // may decide what can be given back.
+  // Of the least that the run can do with (LeastReserved): where memory is short, a request moved by one
+  // place may decide what can be given back.
   double least_low = 0;
   int64_t elsewhere_low = 0;
   int64_t elsewhere_high = 0;
