@@ -8,7 +8,6 @@
 namespace vramtrace::diagnose {
 namespace {
 
-using report::Size;
 using symbolize::Printable;
 
 constexpr size_t kWidth = 100;
@@ -21,10 +20,10 @@ std::string Fact(std::string_view what, std::string_view text) {
 std::string RemedyText(const report::v1::Remedy& remedy) {
   std::string text = remedy.change();
   if (remedy.used() > 0) {
-    text += fmt::format(": then {} used, {} to {}", Size(remedy.used()), Size(remedy.used_low()),
-                        Size(remedy.used_high()));
+    text += fmt::format(": then {} used, {} to {}", report::Size(remedy.used()),
+                        report::Size(remedy.used_low()), report::Size(remedy.used_high()));
   } else if (remedy.saves_most() > 0) {
-    text += fmt::format(": at most {} less", Size(remedy.saves_most()));
+    text += fmt::format(": at most {} less", report::Size(remedy.saves_most()));
   }
   return text;
 }
@@ -68,19 +67,20 @@ std::string Text(const report::v1::Report& report, const TextOptions& options) {
     std::string shown;
     for (const report::v1::Diagnosis& diagnosis : device.diagnoses()) {
       if (!diagnosis.shown() && !options.explain) continue;
-      shown += fmt::format("  {:<11} {}\n", diagnosis.shown() ? Size(diagnosis.own_bytes()) : diagnosis.id(),
-                           report::Wrap(fmt::format("{} {}", diagnosis.shown() ? diagnosis.id() + ":" : "-",
-                                                    Heading(diagnosis)),
-                                        kWidth, kIndent));
+      shown += fmt::format(
+          "  {:<11} {}\n", diagnosis.shown() ? report::Size(diagnosis.own_bytes()) : diagnosis.id(),
+          report::Wrap(
+              fmt::format("{} {}", diagnosis.shown() ? diagnosis.id() + ":" : "-", Heading(diagnosis)),
+              kWidth, kIndent));
       if (diagnosis.state() == "found") shown += Fact("", diagnosis.sentence());
       shown += Detail(diagnosis, options.explain);
     }
     if (shown.empty()) continue;
     const std::string where = report.diagnoses_size() > 1 ? fmt::format(" on GPU {}", device.device()) : "";
     text += bold(fmt::format("Diagnosis{}", where)) + "\n" + shown;
-    text +=
-        fmt::format("  {:<11} the rest; together {} device used {}\n", Size(device.rest()),
-                    Size(device.used()), device.at() == "refusal" ? "when memory ran out" : "at the peak");
+    text += fmt::format("  {:<11} the rest; together {} device used {}\n", report::Size(device.rest()),
+                        report::Size(device.used()),
+                        device.at() == "refusal" ? "when memory ran out" : "at the peak");
   }
   return text;
 }

@@ -24,7 +24,7 @@ std::string WhySlow(const Facts& facts, const CardFacts& card) {
   if (gpu != nullptr && card.cuda.multiprocessors > 0 && card.cuda.multiprocessors < gpu->multiprocessors) {
     return "multiprocessors are missing";
   }
-  const std::string partition = Partition(facts, card);
+  std::string partition = Partition(facts, card);
   if (!partition.empty()) return partition;
   const uint64_t throttle = card.board.throttle.Or(0);
   if ((throttle & nvml::kThermal) != 0) return "clocks are lowered by heat";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/report/units.h"
@@ -41,7 +42,7 @@ std::string StepsText(const Moment& moment) {
 
 std::string Bar(const CardSample& card, size_t width) {
   const double share = card.total == 0 ? 0 : static_cast<double>(card.used) / static_cast<double>(card.total);
-  const auto filled = static_cast<size_t>(std::min(1.0, share) * static_cast<double>(width) + 0.5);
+  const auto filled = static_cast<size_t>(std::lround(std::min(1.0, share) * static_cast<double>(width)));
   return "[" + std::string(filled, '#') + std::string(width - filled, '.') + "]";
 }
 

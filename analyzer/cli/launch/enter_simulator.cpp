@@ -45,6 +45,7 @@ std::string EnterSimulator(const SimulatedMachine& machine) {
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   ::execve("/proc/self/exe", arguments.data(), environment.Pointers().data());

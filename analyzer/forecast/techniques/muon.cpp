@@ -84,6 +84,7 @@ Edited ApplyMuon(const Stream& stream, const TechniqueOptions& /*options*/) {
     for (const ParameterId id : matrices) step.Update(stream[id]);
     step.End();
     std::vector<RequestId> roots;  // torch/optim/adam.py, _multi_tensor_adam
+    roots.reserve(others.size());
     for (const ParameterId id : others) {
       if (!at.first) continue;
       edit.AddState(at, id, stream[id].bytes, "exp_avg");
