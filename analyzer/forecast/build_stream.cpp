@@ -294,6 +294,22 @@ void FillFacts(const trace::TraceFile& file, const model::Tables& tables, const 
   facts->requests_without_size = scanned.blocks_without_request;
 }
 
+// What lies behind the first gap cannot be replayed. Where that holds the peak, a forecast from what lies
+// before it would say "fits" of a run that does not.
+std::optional<trace::Error> PeakBehindTheGap(const std::string& path, const timeline::DeviceScan& whole,
+                                             const timeline::DeviceScan& front) {
+  constexpr Bytes kTolerance = 100;  // 1 %: what steps of one program differ by
+  if (whole.allocated.bytes <= front.allocated.bytes + front.allocated.bytes / kTolerance)
+    return std::nullopt;
+  return trace::Error{
+      path, std::nullopt,
+      fmt::format(
+          "its peak of {} allocated bytes lies behind events that were left out to keep the file below its "
+          "limit; the steps before them, which a forecast replays, hold {} at most. Record it again with a "
+          "larger VRAMTRACE_MAX_SIZE, or for fewer steps.",
+          whole.allocated.bytes, front.allocated.bytes)};
+}
+
 }  // namespace
 
 trace::Result<Stream> BuildStream(const std::string& path, const StreamOptions& options) {
@@ -324,6 +340,12 @@ trace::Result<Stream> BuildStream(const std::shared_ptr<trace::TraceFile>& file,
                         "holds no blocks of PyTorch's caching allocator" +
                             (options.device ? fmt::format(" on device {}", *options.device) : std::string()) +
                             ", which is what a forecast replays."};
+  }
+  const auto over_the_run = whole.devices.find(*device);
+  if (until != UINT64_MAX && over_the_run != whole.devices.end()) {
+    if (auto behind = PeakBehindTheGap(file->path(), over_the_run->second, scan.devices.at(*device))) {
+      return *std::move(behind);
+    }
   }
   Builder builder(*tables, *stacks, scan, *device);
   attribution::ForEachLife(

@@ -283,3 +283,30 @@ def test_installed_elsewhere_it_finds_its_libraries(build, tmp_path: Path) -> No
     )
     assert broken.returncode == 3
     assert "libvramtrace.so" in broken.stderr
+
+
+LATE_PEAK = """import torch
+model = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for step in range(6000):
+    batch = torch.empty(4096 if step == 4500 else 64, 64, device="cuda")
+    model(batch).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_peak_behind_what_was_left_out_is_no_forecast(vramtrace: Command) -> None:
+    short = {"VRAMTRACE_MAX_SIZE": "2MiB", "VRAMTRACE_SIM_VALUES": "off"}
+    program = vramtrace.script(LATE_PEAK)
+    done = vramtrace("dry-run", "--gpu", "l4", "--steps", "all", "--", *program, **short)
+    assert done.status == 0, done.errors
+    [trace] = done.traces()
+    assert trace.stat().st_size <= 2 << 20
+    report = json.loads(vramtrace("analyze", "--format", "json", trace.name).output)
+    [device] = report["devices"]
+    assert device["peak_allocated"]["moment"]["step"] == 4500
+    assert report["steps"]["completed"] == 6000
+    refused = vramtrace("forecast", trace.name, "--gpu", "l4")
+    assert refused.status == 3
+    assert "lies behind events that were left out" in refused.errors
