@@ -344,8 +344,8 @@ void DecodeOuter(std::string_view packet, ChunkClock* clock, Event* event) {
     } else if (reader.tag_and_type() == Varint(kTimeDelta)) {
       clock->time_ns += reader.get_uint64();
     } else if (reader.tag() <= kLastKnownBody && reader.wire_type() == pbf_wire_type::length_delimited) {
+      event->kind = static_cast<PacketKind>(reader.tag());  // before the value: debug builds forget it then
       const protozero::data_view view = reader.get_view();
-      event->kind = static_cast<PacketKind>(reader.tag());
       event->body = std::string_view(view.data(), view.size());
     } else {
       reader.skip();

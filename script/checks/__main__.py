@@ -48,7 +48,7 @@ def sanitized(preset: str, kinds: tuple[str, ...]) -> Callable[[], list[Outcome]
 
 def thread_sanitized() -> list[Outcome]:
     """What runs in the threads of a program: the recorder. The analyzer has one thread."""
-    areas = ("hooks", "record", "stacks", "trace")
+    areas = ("hooks", "record", "retention", "stacks", "trace")
     outcome = builds.build("tsan", tuple(f"unit_{area}" for area in areas))
     return [outcome] if outcome.state is State.FAILED else [outcome, *builds.ctest("tsan", "unit", areas)]
 
