@@ -34,15 +34,16 @@ void* Open(std::initializer_list<const char*> names) {
 
 struct Runtime {
 #define VRAMTRACE_FUNCTION(name) decltype(&::name) name = nullptr;
-#define VRAMTRACE_RUNTIME(X)                                                                                \
-  X(cudaGetDeviceCount)                                                                                     \
-  X(cudaSetDevice)                                                                                          \
-  X(cudaDeviceGetAttribute)                                                                                 \
-  X(cudaMemGetInfo)                                                                                         \
-  X(cudaRuntimeGetVersion)                                                                                  \
-  X(cudaEventCreate)                                                                                        \
-  X(cudaEventDestroy) X(cudaEventRecord) X(cudaEventSynchronize) X(cudaEventElapsedTime) X(cudaMemcpyAsync) \
-      X(cudaFree) X(cudaFreeHost)
+#define VRAMTRACE_RUNTIME(X) \
+  X(cudaGetDeviceCount)      \
+  X(cudaSetDevice)           \
+  X(cudaDeviceGetAttribute)  \
+  X(cudaMemGetInfo)          \
+  X(cudaRuntimeGetVersion)   \
+  X(cudaEventCreate)         \
+  X(cudaEventDestroy)        \
+  X(cudaEventRecord)         \
+  X(cudaEventSynchronize) X(cudaEventElapsedTime) X(cudaMemcpyAsync) X(cudaFree) X(cudaFreeHost)
   VRAMTRACE_RUNTIME(VRAMTRACE_FUNCTION)
   // Overloaded in the header.
   cudaError_t (*cudaMalloc)(void**, size_t) = nullptr;
