@@ -1,16 +1,9 @@
-#include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/cli/launch/child.h"
-#include "analyzer/cli/launch/installation.h"
 #include "analyzer/cli/launch/status.h"
-#include "analyzer/cli/launch/supervise.h"
 #include "analyzer/cli/program.h"
+#include "analyzer/cli/recorded_run.h"
 
 namespace vramtrace::cli {
 namespace {
@@ -43,38 +36,15 @@ class RecordCommand final : public ProgramCommand {
   [[nodiscard]] int Run() override {
     const std::vector<std::string> program = Program();
     if (program.empty()) return kUsage;
-    const auto libraries = launch::FindLibraryFolder(launch::ThisExecutable());
-    if (!libraries.ok()) {
-      Say(fmt::format("{}: {}", libraries.error().file, libraries.error().message));
-      return kBadInput;
-    }
-    launch::TraceOutput output(output_, launch::ProgramName(program), std::chrono::system_clock::now());
-    const std::string problem = output.Prepare();
-    if (!problem.empty()) {
-      Say(fmt::format("{}; the program runs without a trace", problem));
-    }
-    launch::Environment environment(environ);
-    if (const auto bad = environment.Preload({launch::RecorderIn(libraries.value()).string()})) {
-      Say(fmt::format(
-          "{}: the loader cannot preload a path with spaces or colons; install vramtrace elsewhere", *bad));
-      return kBadInput;
-    }
-    environment.Set("VRAMTRACE_OUTPUT", output.Pattern());
-    if (!max_size_.empty()) environment.Set("VRAMTRACE_MAX_SIZE", max_size_);
-
-    int status = 0;
-    {
-      const launch::SignalQueue signals;
-      const launch::Child child =
-          launch::Launch({.command = program, .signal_on_wrapper_death = SIGTERM}, environment, signals);
-      if (child.process < 0) {
-        Say(child.error);
-        output.RemoveEmptyFolder();
-        return child.exit_code;
-      }
-      status = launch::Supervise(child, signals, {}).wait_status;
-    }
-    const LeftTraces left = CollectTraces(output, program, environment, !problem.empty());
+    auto prepared = PrepareRun(program, output_);
+    if (const int* problem = std::get_if<int>(&prepared)) return *problem;
+    auto& run = std::get<PreparedRun>(prepared);
+    if (!max_size_.empty()) run.environment.Set("VRAMTRACE_MAX_SIZE", max_size_);
+    const auto executed =
+        ExecuteRun(program, &run, [](const launch::Child&) { return launch::SuperviseOptions{}; });
+    if (const int* problem = std::get_if<int>(&executed)) return *problem;
+    const int status = std::get<launch::Ending>(executed).wait_status;
+    const LeftTraces left = CollectTraces(run.output, program, run.environment, run.unwritten);
     if (format_ == "json") {
       PrintSummary({{"exit_code", launch::ExitCode(status)}}, left);
     } else if (!quiet_) {

@@ -12,13 +12,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "analyzer/cli/launch/child.h"
 #include "analyzer/cli/launch/enter_simulator.h"
-#include "analyzer/cli/launch/installation.h"
 #include "analyzer/cli/launch/process_tree.h"
 #include "analyzer/cli/launch/status.h"
-#include "analyzer/cli/launch/supervise.h"
 #include "analyzer/cli/program.h"
+#include "analyzer/cli/recorded_run.h"
 #include "analyzer/watch/session.h"
 #include "preload/catalogue/catalogue.h"
 
@@ -104,38 +102,22 @@ class WatchCommand final : public ProgramCommand {
   }
 
   int WatchProgram(const std::vector<std::string>& program) {
-    const auto libraries = launch::FindLibraryFolder(launch::ThisExecutable());
-    if (!libraries.ok()) {
-      Say(libraries.error().Sentence());
-      return kBadInput;
-    }
-    launch::TraceOutput output(output_, launch::ProgramName(program), std::chrono::system_clock::now());
-    const std::string problem = output.Prepare();
-    if (!problem.empty()) Say(fmt::format("{}; the program runs without a trace", problem));
-    launch::Environment environment(environ);
-    if (const auto bad = environment.Preload({launch::RecorderIn(libraries.value()).string()})) {
-      Say(fmt::format("{}: the loader cannot preload a path with spaces or colons", *bad));
-      return kBadInput;
-    }
-    environment.Set("VRAMTRACE_OUTPUT", output.Pattern());
+    auto prepared = PrepareRun(program, output_);
+    if (const int* problem = std::get_if<int>(&prepared)) return *problem;
+    auto& run = std::get<PreparedRun>(prepared);
 
     watch::Session session = MakeSession();
-    int status = 0;
-    {
-      const launch::SignalQueue signals;
-      const launch::Child child =
-          launch::Launch({.command = program, .signal_on_wrapper_death = SIGTERM}, environment, signals);
-      if (child.process < 0) {
-        Say(child.error);
-        output.RemoveEmptyFolder();
-        return child.exit_code;
-      }
-      const auto tick = [&] { Tick(&session, child.process, [&] { return Fullest(output.Find()); }); };
-      status = launch::Supervise(child, signals, {.tick = tick}).wait_status;
-    }
+    const auto executed = ExecuteRun(program, &run, [&](const launch::Child& child) {
+      const auto tick = [&session, &run, process = child.process, this] {
+        Tick(&session, process, [&] { return Fullest(run.output.Find()); });
+      };
+      return launch::SuperviseOptions{.tick = tick};
+    });
+    if (const int* problem = std::get_if<int>(&executed)) return *problem;
+    const int status = std::get<launch::Ending>(executed).wait_status;
     // A run shorter than a tick has a trace all the same.
-    session.Follow(Fullest(output.Find()));
-    const LeftTraces left = CollectTraces(output, program, environment, !problem.empty());
+    session.Follow(Fullest(run.output.Find()));
+    const LeftTraces left = CollectTraces(run.output, program, run.environment, run.unwritten);
     if (format_ != "json") SayTraces(left);
     End(&session, launch::ExitCode(status), left);
     return launch::PassOn(status);
